@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 import mlir_sparse as ms
-from dialect_tests import crossing
+from dialect_tests import crossing, processes
 from mlir_sparse import _native
 
 # What an earlier run compiled must not make this one pass; the tests of the cache have folders of their own.
@@ -34,16 +34,34 @@ def pytest_configure(config: pytest.Config) -> None:
         crossing.take_whole()
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Starts, before the workers of a run, what the compilers of all are forks of."""
+    if session.config.getoption("numprocesses", default=None):
+        processes.python_of_forks()
+
+
 def pytest_collection_finish() -> None:
-    """Leaves the tests, and all that they import, out of what each collection of garbage looks through."""
+    """Leaves the tests, and all that they import, out of what each collection of garbage looks through; has few."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
-@pytest.fixture(autouse=True)
-def as_many_threads_as_before() -> Iterator[None]:
-    """What a test says of threads holds for that test."""
-    yield
+@pytest.fixture(scope="session", autouse=True)
+def compilers() -> None:
+    """Compilers are forks, which start fast; tests of how they start and end take `new_compilers`."""
+    os.environ["MLIR_SPARSE_PYTHON"] = processes.python_of_forks()
+
+
+@pytest.fixture
+def new_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers, from now on, are no forks: they start as a user's do."""
+    monkeypatch.delenv("MLIR_SPARSE_PYTHON")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Takes back what a test said of threads: it holds for that test."""
     ms.set_num_threads(None)
 
 

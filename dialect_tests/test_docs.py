@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dialect_tests.processes import python_of_forks
 from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -53,7 +54,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """All pages but the guide and the architecture, which take pdoc."""
     folder = tmp_path_factory.mktemp("docs")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SCRIPTS), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "doc_pages", str(folder), *PAGES]
+    command = [python_of_forks(), "-m", "doc_pages", str(folder), *PAGES]
     subprocess.run(command, check=True, env=environment)
     return {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in PAGES}
 

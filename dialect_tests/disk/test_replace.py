@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.processes import python_of_forks
 from mlir_sparse.disk import PARTIAL, replacing, write_whole
 
 
@@ -102,7 +103,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 try: {BEHIND_A_LIMIT[name]}
 except OSError as error: print(type(error).__name__)
 """
-    ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    ran = subprocess.run([python_of_forks(), "-c", code, path], capture_output=True, text=True, check=True)
     assert ran.stdout == "OSError\n"
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == [name]
@@ -168,7 +169,7 @@ STREAM = "import os, sys; from mlir_sparse.disk import write_whole; write_whole(
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/%d/fd/1"])
 def test_standard_output_is_written_to_wherever_it_leads(tmp_path: Path, name: str) -> None:
     code = STREAM.format("sys.argv[1] % os.getpid() if '%' in sys.argv[1] else sys.argv[1]")
-    command = [sys.executable, "-c", code, name]
+    command = [python_of_forks(), "-c", code, name]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"1\n2\n"
     log = tmp_path / "log"
     log.write_bytes(b"0\n")

@@ -16,9 +16,11 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.interrupts import seconds_to_interrupt
+from dialect_tests.processes import python_of_forks
 from mlir_sparse import pipeline
 from mlir_sparse.pipeline import Pass, Pipeline, compiler_process, reproducer
 
+pytestmark = pytest.mark.usefixtures("new_compilers")
 GOOD = b"""
 func.func @f(%x: tensor<?xf64>) -> tensor<?xf64> {
   return %x : tensor<?xf64>
@@ -77,7 +79,9 @@ def reproduce(error: ms.CompileError) -> subprocess.CompletedProcess[str]:
     command = re.search(r"reproduce: python (-P -m mlir_sparse\.pipeline \S+)", str(error))
     assert command is not None, str(error)
     root = Path(ms.__file__).parent.parent
-    return subprocess.run([sys.executable, *command[1].split()], capture_output=True, text=True, check=False, cwd=root)
+    return subprocess.run(
+        [python_of_forks(), *command[1].split()], capture_output=True, text=True, check=False, cwd=root
+    )
 
 
 def test_machine_code_is_made_by_the_compiler_too() -> None:
@@ -114,7 +118,8 @@ def test_modules_without_machine_code(module: bytes, functions: tuple[str, ...])
 def test_reproducers_make_machine_code() -> None:
     """So that they also show what becomes of the compiler there; the module is printed first."""
     path = reproducer.write_reproducer(CODED, "builtin.module()", "", ("f",))
-    run = subprocess.run([sys.executable, "-m", "mlir_sparse.pipeline", path], capture_output=True, text=True)
+    command = [python_of_forks(), "-m", "mlir_sparse.pipeline", path]
+    run = subprocess.run(command, capture_output=True, text=True)
     assert (run.returncode, "llvm.func @f" in run.stdout) == (0, True)
 
 
@@ -189,7 +194,7 @@ def test_diagnostics_go_to_the_exception_only(capfd: pytest.CaptureFixture[str])
 def test_a_reproducer_that_compiles_prints_the_result(tmp_path: Path) -> None:
     path = tmp_path / "good.mlir"
     path.write_text(f"// pipeline: builtin.module(canonicalize)\n{GOOD.decode()}")
-    run = [sys.executable, "-m", "mlir_sparse.pipeline"]
+    run = [python_of_forks(), "-m", "mlir_sparse.pipeline"]
     done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=True)
     assert "func.func @f" in done.stdout
     piped = subprocess.run([*run, "-"], input=path.read_text(), capture_output=True, text=True, check=True)
@@ -199,7 +204,7 @@ def test_a_reproducer_that_compiles_prints_the_result(tmp_path: Path) -> None:
 def test_a_file_without_a_pipeline_is_no_reproducer(tmp_path: Path) -> None:
     path = tmp_path / "bare.mlir"
     path.write_bytes(GOOD)
-    run = [sys.executable, "-m", "mlir_sparse.pipeline"]
+    run = [python_of_forks(), "-m", "mlir_sparse.pipeline"]
     done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "expected a line `// pipeline: ...`" in done.stderr

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-import sys
+
+from dialect_tests.processes import python_of_forks
 
 PROGRAM = """
 from mlir_sparse._mlir import QUICK, set_options
@@ -24,6 +25,6 @@ assert outcome.module.startswith(b"\\x7fELF"), outcome.diagnostics
 
 
 def test_options_that_llvm_does_not_know_and_options_set_twice_do_no_harm() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    done = subprocess.run([python_of_forks(), "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

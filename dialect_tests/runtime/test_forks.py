@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX's")
+signals_compilers = pytest.mark.usefixtures("new_compilers")
 
 # What children do: a kernel that nobody compiled before, on a matrix above the size that threads are worth.
 COMMON = """
@@ -121,6 +122,7 @@ thread.join()
     )
 
 
+@signals_compilers
 def test_a_kernel_that_another_thread_compiles_at_the_fork(tmp_path: Path) -> None:
     """The compiler is stopped meanwhile, so that the fork surely finds all locks of a compilation taken."""
     run(
@@ -152,6 +154,7 @@ assert compiler_process._worker.process.pid == worker.pid, "the child let the pa
     )
 
 
+@signals_compilers
 def test_unrelated_kernels_do_not_wait_for_each_other(tmp_path: Path) -> None:
     """Not while they are planned and lowered: only for their turn with the compiler."""
     run(
@@ -200,6 +203,7 @@ compute(7)
     )
 
 
+@signals_compilers
 def test_a_child_ends_as_it_likes_and_the_parents_compiler_lives_on(tmp_path: Path) -> None:
     """Also by `sys.exit`, which runs what was registered to run at the end; and no compiler is left behind."""
     out = run(
@@ -230,6 +234,7 @@ print(compiler.pid)
             os.kill(pid, 0)
 
 
+@signals_compilers
 def test_a_parent_that_is_killed_takes_its_compiler_along(tmp_path: Path) -> None:
     """Although a child lives on, which has inherited the pipe that the compiler reads from."""
     run(

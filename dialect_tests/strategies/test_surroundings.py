@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("new_compilers")
 # Modules that the compiler's process imports, and that users have files called like.
 NAMES = ("resource", "platform", "numpy", "pickle", "json", "struct", "ml_dtypes", "llvmlite", "torch_mlir", "mlir")
 STARTED = ("sitecustomize", "usercustomize")

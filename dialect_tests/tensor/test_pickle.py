@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import pickle
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.processes import python_of_forks
 
 DENSE = np.where(np.arange(64).reshape(8, 8) % 3 == 0, np.arange(64.0).reshape(8, 8), 0)
 
@@ -49,7 +49,7 @@ def test_another_process_reads_a_pickled_tensor(tmp_path: Path) -> None:
     file = tmp_path / "tensor.pickle"
     file.write_bytes(pickle.dumps(ms.tensor(DENSE, "DCSR")))
     code = f"import pickle; print(pickle.load(open({str(file)!r}, 'rb')).to_numpy().sum())"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = subprocess.run([python_of_forks(), "-c", code], capture_output=True, text=True, check=True)
     assert float(ran.stdout) == DENSE.sum()
 
 

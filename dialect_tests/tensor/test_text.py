@@ -21,6 +21,7 @@ import scipy.sparse as sp
 import mlir_sparse as ms
 from dialect_tests import file_cases
 from dialect_tests.crossing import seeds
+from dialect_tests.processes import python_of_forks
 from mlir_sparse._native import Limits
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
 from mlir_sparse.tensor import read, write
@@ -367,7 +368,7 @@ for path in sys.argv[1:]:
     except ms.SparseError: print('refused')
 """
     paths = [put(tmp_path, f"{number}.mtx", data) for number, data in enumerate(DEADLY)]
-    ran = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=False)
+    ran = subprocess.run([python_of_forks(), "-c", code, *paths], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "refused\n" * len(DEADLY)), ran.stderr
 
 

@@ -16,18 +16,26 @@ __all__ = ["Programs"]
 class Programs:
     """A server of programs, which ends when it is told to, or this process does.
 
+    Args:
+        keeps: whether its compilers keep what they answer, for equal requests.
+
     Raises:
         RuntimeError: if it does not start.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeps: bool = False) -> None:
+        self._owner = os.getpid()
         here = Path(__file__).resolve().parent
         self._folder = tempfile.mkdtemp(prefix="served-")  # short: names of sockets have 107 characters at most
+        self.answers = Path(self._folder, "answers")
         socket = os.path.join(self._folder, "socket")
         self._client = [sys.executable, "-I", "-S", str(here / "client.py"), socket]
-        self._process = subprocess.Popen(
-            [sys.executable, here / "server.py", socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        command = [sys.executable, here / "server.py", socket]
+        if keeps:
+            command.append(self.answers)
+            self.answers.mkdir()
+        # Ctrl-C in a terminal goes to the whole group; it is for the caller.
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert self._process.stdout is not None
         if self._process.stdout.readline() != b"ready\n":
             self.end()
@@ -46,7 +54,8 @@ class Programs:
         return str(path)
 
     def end(self) -> None:
-        """Ends the server and what it still runs."""
-        self._process.kill()
-        self._process.communicate()
-        shutil.rmtree(self._folder)
+        """Ends the server and what it still runs; in a fork of the process that started it, does nothing."""
+        if os.getpid() == self._owner:
+            self._process.kill()
+            self._process.communicate()
+            shutil.rmtree(self._folder)

@@ -1,6 +1,8 @@
 """Runs programs in children of a process that has loaded them: Python starts once, not once a command.
 
-    python server.py SOCKET
+    python server.py SOCKET [FOLDER]
+
+With a folder, compilers keep their answers there, and give them to equal requests, of later processes too.
 
 Each connection brings a command, its folder, its environment and its three streams, and takes back its exit status; a
 command ends when its connection does. The server ends with its standard input.
@@ -10,7 +12,9 @@ import array
 import ast
 import atexit
 import gc
+import hashlib
 import os
+import pickle
 import runpy
 import select
 import signal
@@ -19,36 +23,56 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import filecheck.main
 from client import LENGTH, STATUS
 
-import mlir_sparse.pipeline.worker  # noqa: F401 - what the compiler's process runs
 from mlir_sparse._mlir import bindings
+from mlir_sparse.pipeline import worker
+from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest
 from mlir_sparse.tools import cli
 
 _DIALECTS = ("arith", "func", "linalg", "llvm", "math", "memref", "scf", "sparse_tensor", "tensor", "vector")
+
+
+def _keep_answers(folder: Path) -> None:
+    """Makes compilers keep what they answer, except where they die."""
+    compiled = worker._answer
+
+    def answer(request: PassRequest, used: list[object]) -> PassOutcome:
+        settings = [os.environ.get(f"MLIR_SPARSE_{name}") for name in ("BINDINGS", "LIBDEVICE")]
+        path = folder / hashlib.blake2b(pickle.dumps((request, settings)), digest_size=20).hexdigest()
+        if path.exists():
+            kept: PassOutcome = pickle.loads(path.read_bytes())
+            return kept
+        made = compiled(request, used)
+        written = path.with_suffix(f".{os.getpid()}")
+        written.write_bytes(pickle.dumps(made))
+        written.rename(path)
+        return made
+
+    worker._answer = answer
 
 
 def _python() -> object:
     """Runs `python [-P] [-s] (-c CODE | -m MODULE | FILE) ...`, but for what was imported before."""
     given = sys.argv[1:]
     flags = [given.pop(0) for _ in range(len(given)) if given[0] in ("-P", "-s")]
-    what = given.pop(0)
-    named = given.pop(0) if what == "-m" else what
-    sys.path[:1] = [] if "-P" in flags else [os.path.dirname(what) if what not in ("-c", "-m") else os.getcwd()]
+    what, *sys.argv = given
+    added = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    first = [] if "-P" in flags else [os.getcwd() if what in ("-c", "-m") else os.path.dirname(what)]
+    sys.path[:1] = [*first, *added]
     if what == "-c":
-        code = given.pop(0)
-        sys.argv = ["-c", *given]
         main = sys.modules["__main__"] = types.ModuleType("__main__")
+        code, sys.argv[0] = sys.argv[0], "-c"
         exec(compile(code, "<string>", "exec"), main.__dict__)
-        return None
-    sys.argv = [named, *given]
-    if what == "-m":
-        runpy.run_module(named, run_name="__main__", alter_sys=True)
+    elif what == "-m":
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
-        runpy.run_path(named, run_name="__main__")
+        sys.argv = [what, *sys.argv]
+        runpy.run_path(what, run_name="__main__")
     return None
 
 
@@ -164,6 +188,8 @@ def _status(program: Callable[[], object]) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        _keep_answers(Path(sys.argv[2]))
     for dialect in _DIALECTS:
         bindings().module(f"dialects.{dialect}")
     gc.collect()
