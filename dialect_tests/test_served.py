@@ -16,7 +16,7 @@ from served import Programs
 import mlir_sparse as ms
 from dialect_tests.processes import python_of_forks
 from mlir_sparse import pipeline
-from mlir_sparse.pipeline import Pass, Pipeline
+from mlir_sparse.pipeline import Pass, Pipeline, compiler_process
 from mlir_sparse.pipeline.process_messages import PassOutcome
 
 MODULE = b"func.func @f(%x: tensor<?xf64>) -> tensor<?xf64> { return %x : tensor<?xf64> }"
@@ -46,8 +46,8 @@ def test_programs_end_as_they_do(code: str, status: int, said: str) -> None:
 
 def test_programs_have_what_they_are_given(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("NAME = 'beside'")
-    code = "import os, sys, beside; print(os.getcwd(), sys.argv, os.environ['Ä'], sys.stdin.read(), beside.NAME)"
-    done = run(code, "-a", "b c", input="text", cwd=tmp_path, env={"Ä": "ö", "PATH": os.environ["PATH"]})
+    code = "import os, sys, beside; print(os.getcwd(), sys.argv, os.environ['GIVEN'], sys.stdin.read(), beside.NAME)"
+    done = run(code, "-a", "b c", input="text", cwd=tmp_path, env={"GIVEN": "ö", "PATH": os.environ["PATH"]})
     assert (done.stdout, done.stderr) == (f"{tmp_path} ['-c', '-a', 'b c'] ö text beside\n", "")
 
 
@@ -78,3 +78,4 @@ def test_equal_requests_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> No
                 pipeline.compile_module(MODULE, UNKNOWN, kernel="")
     finally:
         programs.end()
+        compiler_process._discard()
