@@ -58,4 +58,4 @@ class Programs:
         if os.getpid() == self._owner:
             self._process.kill()
             self._process.communicate()
-            shutil.rmtree(self._folder)
+            shutil.rmtree(self._folder, ignore_errors=True)

@@ -17,6 +17,7 @@ import os
 import pickle
 import runpy
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -195,3 +196,4 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()  # what the children share is not looked through by each
     serve(sys.argv[1])
+    shutil.rmtree(Path(sys.argv[1]).parent, ignore_errors=True)  # whoever started this may have been killed
