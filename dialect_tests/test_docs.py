@@ -13,6 +13,7 @@ import pytest
 
 from dialect_tests.processes import python_of_forks
 from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
+from mlir_sparse.strategies import STRATEGIES
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 PAGES = ("pictures", "level_formats", "level_space")
@@ -135,11 +136,10 @@ def test_the_architecture_names_what_is_there() -> None:
     assert [path for path in there if not path.exists()] == []
 
 
-def test_the_architecture_says_where_each_strategy_is_registered() -> None:
-    registered = (PACKAGE / "pipeline" / "own_passes.py").read_text(encoding="utf-8")
-    placed = "".join(
-        (PACKAGE / "pipeline" / f"{name}_passes.py").read_text(encoding="utf-8") for name in ("sparsifier", "cpu")
-    )
-    names = re.findall(r'^    "([\w-]+)": \w+,$', registered, re.MULTILINE)
-    assert len(names) > 10
-    assert [name for name in names if name not in placed] == []
+def test_each_strategy_is_listed_and_placed_where_the_architecture_says() -> None:
+    rooms = {name: (PACKAGE / "pipeline" / f"{name}_passes.py").read_text("utf-8") for name in ("sparsifier", "cpu")}
+    assert [each.name for each in STRATEGIES if not any(f'"{each.name}"' in text for text in rooms.values())] == []
+    listed = (PACKAGE / "strategies" / "__init__.py").read_text("utf-8")
+    modules = [path for path in (PACKAGE / "strategies").glob("*.py") if " = Strategy(" in path.read_text("utf-8")]
+    assert len(modules) > 10
+    assert [path.stem for path in modules if f"strategies.{path.stem} import" not in listed] == []
