@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from functools import cache
 
 from served import Programs
@@ -16,6 +17,7 @@ from dialect_tests import crossing
 __all__ = ["python_of_forks"]
 
 _STARTED = "DIALECT_TESTS_PYTHON"
+_SANITIZED = "MLIR_SPARSE_NATIVE"  # names the build that `scripts/sanitize` makes
 
 
 @cache
@@ -23,8 +25,10 @@ def python_of_forks() -> str:
     """Returns the path of a Python that has loaded the package, and MLIR, before it reads `-c` or `-m`.
 
     It is that of the process that started this one, if there is one. Its compilers answer equal requests once, but in
-    the whole run.
+    the whole run. Under sanitizers it is the interpreter itself: a child does not get the threads of ThreadSanitizer.
     """
+    if _SANITIZED in os.environ:
+        return sys.executable
     if _STARTED not in os.environ:
         programs = Programs(keeps=not crossing.is_whole())
         atexit.register(programs.end)
