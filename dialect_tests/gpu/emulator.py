@@ -61,8 +61,8 @@ look:
   br i1 %some, label %try, label %none
 try:
   %sum = add i32 %shift, %tried
-  %turn = srem i32 %sum, %count
-  %that = add i32 %begin, %turn
+  %iteration = srem i32 %sum, %count
+  %that = add i32 %begin, %iteration
   %place = getelementptr i32, ptr @emu_states, i32 %that
   %state = load i32, ptr %place
   %goes = icmp eq i32 %state, %wanted

@@ -121,9 +121,9 @@ def test_rows_that_other_entries_name() -> None:
 
 def test_how_many_turns_loops_have_and_whose_index_a_value_is() -> None:
     entries, level = nest(ROWS).for_loops
-    assert (entries.turns, level.turns) == (None, None)
-    assert nest(ROWS.replace("%i = %c0 to %n", "%i = %c0 to %c1")).for_loops[1].turns == 1
-    assert nest(ROWS.replace("%i = %c0 to %n", "%i = %c1 to %c1")).for_loops[1].turns is None
+    assert (entries.trip_count, level.trip_count) == (None, None)
+    assert nest(ROWS.replace("%i = %c0 to %n", "%i = %c0 to %c1")).for_loops[1].trip_count == 1
+    assert nest(ROWS.replace("%i = %c0 to %n", "%i = %c1 to %c1")).for_loops[1].trip_count is None
     assert ForLoop.of_index(level.index) == level
     assert ForLoop.of_index(level.upper) is None
     assert ForLoop.of_index(level.lower) is None

@@ -290,7 +290,7 @@ def test_it_says_that_rows_start_in_their_loop(stored: str) -> None:
     [
         ("DCSR", "the loop that adds to the result does not go through all of its rows"),
         ("COO", "its elements are added to in the order of stored entries, not row by row"),
-        ("CSC", "its loop adds to an element in several turns, or to none in some"),
+        ("CSC", "its loop adds to an element in several iterations, or to none in some"),
     ],
 )
 def test_it_says_why_results_are_filled_first(stored: str, reason: str) -> None:

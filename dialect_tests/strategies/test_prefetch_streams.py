@@ -35,7 +35,7 @@ def test_it_says_which_entries_are_asked_for(stored: str, dtype: str) -> None:
 def test_it_says_why_entries_are_not_asked_for() -> None:
     rows = "j: its rows lie anywhere in memory: entries of another loop name them"
     assert said_by("prefetch-streams", SPMM, "CSR", A="CSR", B="CSR") == [rows]
-    long = "k: more than 40 operations are done in a turn: it does not wait for entries"
+    long = "k: more than 40 operations are done in an iteration: it does not wait for entries"
     assert said_by("prefetch-streams", SPMM, A="CSR", B="") == [long]
     assert said_by("prefetch-streams", SPMV, A="DIA", x="") == ["A.l0: vectors of dense rows take most of the time"]
 

@@ -88,12 +88,12 @@ def _passed(text: str) -> str:
     return outcome.module.decode()
 
 
-def test_nests_behind_each_other_become_turns_of_a_loop() -> None:
+def test_nests_behind_each_other_become_loops_to_close_a_loop() -> None:
     found = _passed(_behind_each_other({}, {}))
     assert found.count("memref.store") == 1
     assert found.count("scf.for") == 3
     assert found.count("arith.select") == 2  # what is read, and how far: twice the same
-    assert "loop_annotation = " in found  # LLVM is not to write both turns out
+    assert "loop_annotation = " in found  # LLVM is not to write both iterations out
 
 
 def test_what_else_differs_is_selected_too() -> None:
@@ -106,7 +106,7 @@ def test_what_else_differs_is_selected_too() -> None:
     ("first", "second"),
     [
         ({}, {"start": "c0"}),  # does not go on where the other ends
-        ({"upper": "i"}, {"upper": "m"}),  # the bound is a turn of the one, and not of the other
+        ({"upper": "i"}, {"upper": "m"}),  # the bound is an iteration of the one, and not of the other
         ({}, {"step": "%x"}),  # what the other makes is not there before it
     ],
 )

@@ -137,7 +137,7 @@ def test_lanes_are_looked_for_where_there_may_be_any(text: str, kind: str, scala
 
 def test_it_says_which_merges_are_split() -> None:
     assert said_by("split-merges", ADD, "CSR", A="CSR", B="CSR") == ["applied to j"]
-    outer = "i: loops are inside: the order of its turns is not what takes the time"
+    outer = "i: loops are inside: the order of its iterations is not what takes the time"
     assert said_by("split-merges", ADD, "DCSR", A="DCSR", B="DCSR") == ["applied to j", outer]
 
 

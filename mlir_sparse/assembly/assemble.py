@@ -24,7 +24,7 @@ from mlir_sparse.loops.value_origins import result_maker
 from mlir_sparse.strategies.arrange_merges import arrange_merges
 from mlir_sparse.strategies.lookup_rows import look_up_rows
 
-__all__ = ["MODES", "assemble_sparse_results", "own_buffers", "turns_of"]
+__all__ = ["MODES", "assemble_sparse_results", "loops_to_close", "own_buffers"]
 
 # What a function does with its result: lays it out, or computes values into a structure that is given.
 MODES: Mapping[str, type[Writer]] = {"assemble": Laying, "compute": Computing}
@@ -78,7 +78,7 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
     sometimes = arrange_merges(function, remarks)
     chain = find_chain(function)
     assert chain is not None
-    closes = turns_of(chain)
+    closes = loops_to_close(chain)
     chain.replace_sizes(result.sizes)
     start = result_maker(chain.start)
     chain.start.replace_all_uses_with(writer.start)
@@ -129,7 +129,7 @@ def _compressed(compress: Compress, writer: Writer) -> ir.Value:
     return after
 
 
-def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[ir.Value]]]:
+def loops_to_close(chain: Chain) -> list[tuple[int, Carrier, Sequence[ir.Value]]]:
     """Returns each loop over a level above the last, with that level and the coordinates there.
 
     Raises:
@@ -143,7 +143,7 @@ def turns_of(chain: Chain) -> list[tuple[int, Carrier, Sequence[ir.Value]]]:
             here = coordinates[: level + 1]
             known = found.setdefault(carrier.entry, (level, carrier, here))
             if known[0] != level or list(known[2]) != here:
-                raise ValueError(f"expected one coordinate of level {level} in each turn of its loop, but got two")
+                raise ValueError(f"expected one coordinate of level {level} in each iteration of its loop, but got two")
     return list(found.values())
 
 
@@ -157,13 +157,13 @@ def _stop(carrier: Carrier, limit: ir.Value) -> None:
         return
     body, ends = loop.body, loop.ends
 
-    def turn() -> Sequence[ir.Value]:
+    def iteration() -> Sequence[ir.Value]:
         move_here(body)
         return ends
 
     with ir.InsertionPoint(loop.end):
         goes_on = build.compare("ule", carrier.entry, limit)
-        results = build.branch(goes_on, turn, lambda: loop.carried, [value.type for value in ends])
+        results = build.branch(goes_on, iteration, lambda: loop.carried, [value.type for value in ends])
     for number, value in enumerate(results):
         loop.set_end(number, value)
 

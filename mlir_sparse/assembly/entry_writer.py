@@ -130,7 +130,7 @@ class Writer(ABC):
 class Laying(Writer):
     """Lays a result out.
 
-    Every buffer has a place more than there is room for. Entries beyond the room go
+    Every buffer has a place more than its capacity. Entries beyond the capacity go
     there, all to the same place: they are counted, and nothing else is written over.
     """
 
@@ -154,7 +154,7 @@ class Laying(Writer):
 
         What is written without the condition lies beyond the entries: the next one is written over it.
         """
-        place = build.minimum(count, self.result.room[self.last])
+        place = build.minimum(count, self.result.capacity[self.last])
         for buffer, at, level in self._places(place):
             self._put(buffer, at, coordinates[level])
         build.store(value, self.result.values, place)
@@ -170,7 +170,7 @@ class Laying(Writer):
         self._put(self.result.positions[self.result.depth], build.add(node, build.constant(1)), children)
 
     def _node(self, level: int, count: ir.Value, coordinate: ir.Value, children: ir.Value) -> None:
-        place = build.minimum(count, self.result.room[level])
+        place = build.minimum(count, self.result.capacity[level])
         self._put(self.result.coordinates[level], place, coordinate)
         self._put(self.result.positions[level + 1], build.add(place, build.constant(1)), children)
 
@@ -230,7 +230,7 @@ class Computing(Writer):
             ]
             build.branch(build.conjunction(same), lambda: build.store(value, self.result.values, count), self._miss)
 
-        build.branch(build.compare("ult", count, self.result.room[self.last]), inside, self._miss)
+        build.branch(build.compare("ult", count, self.result.capacity[self.last]), inside, self._miss)
         return build.add(count, build.constant(1))
 
     def compress(self, count: ir.Value, touched: ir.Value, coordinates: Sequence[ir.Value]) -> ir.Value:
@@ -238,7 +238,7 @@ class Computing(Writer):
         result = self.result
         end = build.add(count, touched)
         # What lies beyond the structure stays in the workspace, which is not used again then.
-        bound = build.minimum(end, result.room[self.last])
+        bound = build.minimum(end, result.capacity[self.last])
         workspace = Workspace(result.workspace)
 
         def body(place: ir.Value) -> None:
@@ -270,7 +270,7 @@ class Computing(Writer):
             ending = self._get(result.positions[level + 1], build.add(count, build.constant(1)))
             self._expect(build.conjunction([here, build.compare("eq", ending, children)]))
 
-        build.branch(build.compare("ult", count, result.room[level]), inside, self._miss)
+        build.branch(build.compare("ult", count, result.capacity[level]), inside, self._miss)
 
     def _ends(self, level: int, children: ir.Value) -> None:
         self._expect(build.compare("eq", self._get(self.result.positions[level], build.constant(1)), children))

@@ -59,7 +59,7 @@ class GatheredRow:
         return self.flags[0].at[0]
 
     def is_short(self, begin: ir.Value, result: Result) -> ir.Value:
-        """Writes how many entries the row may have; returns whether they are few, and have room in the result.
+        """Writes how many entries the row may have; returns whether they are few, and within the result's capacity.
 
         Args:
             begin: the number of entries in the result before the row.
@@ -77,7 +77,7 @@ class GatheredRow:
         size = build.loop(upper, [build.constant(0)], body, lower)[0]
         build.keep_rolled(result_maker(size), scalar=True)
         few = build.compare("ule", size, build.constant(_MOST_ENTRIES))
-        return build.conjunction([few, build.compare("ule", build.add(begin, size), result.room[result.rank - 1])])
+        return build.conjunction([few, build.compare("ule", build.add(begin, size), result.capacity[result.rank - 1])])
 
     def insert(self, begin: ir.Value, result: Result) -> ir.Value:
         """Writes the loops so that the row comes about in its place; returns the number of entries after it.
@@ -168,7 +168,7 @@ def counting(op: ir.Operation) -> tuple[Branch, MemoryAccess, ir.Value] | None:
 
 
 def _before(inner: ForLoop, outer: ForLoop) -> Sequence[ir.Operation]:
-    """Returns what a turn does in front of a loop."""
+    """Returns what an iteration does in front of a loop."""
     return outer.body[: outer.body.index(inner.op)]
 
 

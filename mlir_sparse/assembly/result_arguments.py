@@ -5,7 +5,7 @@ memref of positions and one of coordinates where it has them, one for all levels
 an array of structures; then a memref of values. A workspace for rows follows where
 the loops need one: values, and three memrefs of bits; and one of places, where a row of
 an operand is scattered. The last argument is the
-control: for each level what its buffers have room for, its size, and how many
+control: for each level the capacity of its buffers, its size, and how many
 entries it has, before the call and after; then a number that is not 0 once the loops
 left a structure that was given; then how many entries are of use at most; then how many
 rows there are before the first that the loops come to, whose position is the first of all.
@@ -36,7 +36,7 @@ class Result:
         workspace: values of a row, then a bit for each, for each word of bits, and for each word of those; or empty.
         places: where a scattered row has its entries; None where none is.
         control: the last argument.
-        room: what the buffers of each level have room for.
+        capacity: how many entries the buffers of each level take.
         sizes: the size of each level.
         limit: with more entries than that the loops stop.
         first: the number of rows before those that are laid out.
@@ -51,7 +51,7 @@ class Result:
     workspace: tuple[ir.Value, ...]
     places: ir.Value | None
     control: ir.Value
-    room: tuple[ir.Value, ...]
+    capacity: tuple[ir.Value, ...]
     sizes: tuple[ir.Value, ...]
     limit: ir.Value
     first: ir.Value
@@ -109,7 +109,7 @@ def append_arguments(block: ir.Block, kind: ir.RankedTensorType, *, gathers: boo
     places = argument(build.index_type()) if scatters else None
     control = argument(build.index_type())
     rank = len(formats)
-    room, sizes = (
+    capacity, sizes = (
         tuple(build.load(control, build.constant(first + level)) for level in range(rank)) for first in (0, rank)
     )
     limit, first_row = (build.load(control, build.constant(3 * rank + after)) for after in (1, 2))
@@ -123,7 +123,7 @@ def append_arguments(block: ir.Block, kind: ir.RankedTensorType, *, gathers: boo
         workspace,
         places,
         control,
-        room,
+        capacity,
         sizes,
         limit,
         first_row,

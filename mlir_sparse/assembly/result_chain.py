@@ -26,8 +26,8 @@ class Carrier:
 
     Args:
         loop: the loop.
-        entry: the result as a turn gets it.
-        number: which of the values that a turn hands on is the result.
+        entry: the result as an iteration gets it.
+        number: which of the values that an iteration yields is the result.
     """
 
     loop: Loop
@@ -36,7 +36,7 @@ class Carrier:
 
     @property
     def exit(self) -> ir.Value:
-        """Returns the result as a turn hands it on."""
+        """Returns the result as an iteration yields it."""
         return self.loop.ends[self.number]
 
     @property
@@ -170,7 +170,7 @@ def _yielded(chain: Chain, op: ir.Operation, place: int) -> Sequence[ir.Value]:
             chain.carriers.append(Carrier(loop, loop.carried[place], place))
             return [loop.results[place]]
         case WhileLoop() as loop:
-            # A turn takes what the test passes on, in an order of its own.
+            # An iteration takes what the test passes on, in an order of its own.
             tested = loop.tested[place]
             chain.carriers.append(Carrier(loop, loop.carried[loop.passed.index(tested)], place))
             return [tested]

@@ -58,7 +58,7 @@ def _store(insert: Insert, chain: Chain, values: ir.Value) -> None:
     before = insert.op
     while parent_of(before) != entries.op:
         before = parent_of(before)
-        # Inserted where a sum has terms; one without is 0, which the structure has room for.
+        # Inserted where a sum has terms; one without is 0, for which the structure has an entry.
         if before.name != "scf.if" or made_by(insert.value, "scf.for", "arith.constant") is None:
             raise ValueError(f"expected an insertion at every entry, but got one in {before.name}")
     with ir.InsertionPoint(before):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["LoopRole", "NestWriter", "nest_writer", "role_of"]
 
 NestWriter = Callable[["Emitter"], Work]
-"""Writes a whole nest; returns how many turns there are, and how many of them a row of threads makes."""
+"""Writes a whole nest; returns how many iterations there are, and how many of them a row of threads makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class LoopRole:
     """How loops of a role are written: a module has a dictionary ROLES of them, and NESTS of writers of whole nests.
 
     Args:
-        write: takes what writes the kernel, the loop in the function, and how many it is in; returns what it hands on.
-        divides: whether turns go to several threads, so that the loop must count by ones.
+        write: takes what writes the kernel, the loop in the function, and how many it is in; returns what it yields.
+        divides: whether iterations go to several threads, so that the loop must count by ones.
         shares: whether threads exchange values, so that those of a warp, or of a block, must stay together; where they
-            do not, turns that are divided must store to elements of their own.
-        grid: the axis of the grid that has as many blocks as there are turns for; empty where it has none.
+            do not, iterations that are divided must store to elements of their own.
+        grid: the axis of the grid that has as many blocks as there are iterations for; empty where it has none.
     """
 
     write: Callable[[Emitter, ir.Operation, int], list[ir.Value]]

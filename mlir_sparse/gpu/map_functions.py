@@ -9,7 +9,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.gpu.host_launches import KERNELS, write_case
 from mlir_sparse.gpu.kernel_writer import KernelText
 from mlir_sparse.gpu.kernels.prefix_scan import write_scan
-from mlir_sparse.gpu.kernels.register_accumulators import HELD
+from mlir_sparse.gpu.kernels.register_accumulators import ACCUMULATED
 from mlir_sparse.gpu.kernels.widen_half import widen
 from mlir_sparse.gpu.loop_roles import nest_writer, role_of
 from mlir_sparse.gpu.sparsified_function import SparsifiedFunction, accesses_in, read_source, stores_in
@@ -68,7 +68,7 @@ class _Kernel:
 
     Args:
         text: the kernel.
-        work: the turns that its grid is as large as, along x, y and z, and how many a thread makes together.
+        work: the iterations that its grid is as large as, along x, y and z, and how many a thread makes together.
     """
 
     text: KernelText
@@ -120,7 +120,7 @@ def _spine(source: SparsifiedFunction) -> list[Loop]:
 
 def _plain(mapping: ThreadMapping, depth: int) -> ThreadMapping:
     """Returns how loops are mapped some of which had nothing to do, as where terms are 0 whatever the operands."""
-    roles = ("rows", *["run"] * (depth - 1)) if depth else ()
+    roles = ("rows", *["serial"] * (depth - 1)) if depth else ()
     threads = (1, _FILL_THREADS[0] if depth else 1)
     return ThreadMapping(mapping.name, roles, threads, kernel="folded")
 
@@ -131,14 +131,14 @@ def _is_fresh(source: SparsifiedFunction, mapping: ThreadMapping) -> bool:
     if mapping.atomic or nest_writer(mapping.role(0)) is not None or not all(search.whole for search in searches):
         return False
     stores = [store for store in stores_in(source.main) if source.alias_of(store.buffer) is not None]
-    held = [loop.op for loop, role in zip(_spine(source), mapping.roles, strict=False) if role == HELD]
-    return all(_covers(source, store, held) for store in stores)
+    accumulated = [loop.op for loop, role in zip(_spine(source), mapping.roles, strict=False) if role == ACCUMULATED]
+    return all(_covers(source, store, accumulated) for store in stores)
 
 
-def _covers(source: SparsifiedFunction, store: MemoryAccess, held: list[ir.Operation]) -> bool:
+def _covers(source: SparsifiedFunction, store: MemoryAccess, accumulated: list[ir.Operation]) -> bool:
     indices, op = set(store.at), parent_of(store.op)
     while op.name != "func.func":
-        if op not in held:  # what those add up is stored behind them
+        if op not in accumulated:  # what those add up is stored behind them
             loop = source.spine_of(op)
             if not isinstance(loop, ForLoop) or not loop.is_over_level:
                 return False
@@ -157,7 +157,7 @@ def _is_inside(value: ir.Value, source: SparsifiedFunction) -> bool:
 def _fill(source: SparsifiedFunction, fill: ir.Operation, kernels: ir.Block) -> Launch:
     """Writes the kernel that sets the result to what an accumulation starts from."""
     depth = sum(1 for op in walk(fill) if op.name == "scf.for")
-    roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["run"] * (depth - 3), "columns")
+    roles = ("rows", "columns")[:depth] if depth < 3 else ("rows", *["layers"], *["serial"] * (depth - 3), "columns")
     threads = (1, _FILL_THREADS[0] if depth else 1) if depth < 2 else _FILL_THREADS[1]
     mapping = ThreadMapping("fill", roles, threads)
     plain = tuple(replace(one, guards=(), search=None) for one in source.known)
@@ -191,7 +191,7 @@ def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[i
     """Returns the arguments of which a thread takes adjacent elements: those whose last index is the column."""
     if mapping.adjacent == 1:
         return frozenset()
-    (column,) = _spine(source)[mapping.roles.index("columns")].turn.arguments
+    (column,) = _spine(source)[mapping.roles.index("columns")].block.arguments
     found = set()
     for access in accesses_in(source.main):
         alias = source.alias_of(access.buffer)
@@ -201,7 +201,7 @@ def _adjacent(source: SparsifiedFunction, mapping: ThreadMapping) -> frozenset[i
 
 
 def _work(source: SparsifiedFunction, mapping: ThreadMapping, axis: str) -> Work:
-    """Returns how many turns the loop has whose blocks are along an axis of the grid."""
+    """Returns how many iterations the loop has whose blocks are along an axis of the grid."""
     for loop, name in zip(_spine(source), mapping.roles, strict=False):
         if isinstance(loop, ForLoop) and nest_writer(name) is None and role_of(name).grid == axis:
             count = source.size_of(loop.upper)

@@ -39,7 +39,7 @@ class SparsifiedFunction:
         marked: whether the sparsifier made the loops; else they are of a generic that reads dense operands only.
         outputs: the numbers of the arguments that are written.
         known: what the plan knows of each argument.
-        apart: whether turns of loops are known to store to places of their own.
+        apart: whether iterations of loops are known to store to places of their own.
     """
 
     function: ir.Operation

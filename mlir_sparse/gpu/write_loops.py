@@ -43,7 +43,7 @@ class Emitter(Guards):
         self._values: dict[ir.Value, ir.Value] = {}
         # Of the column that is written, where a thread takes several together.
         self._own = self._values
-        # The loop over rows of the function, and the first of those that the block takes in a turn.
+        # The loop over rows of the function, and the first of those that the block takes in an iteration.
         self.rows_of_block: tuple[ForLoop, ir.Value] | None = None
 
     # -- values --------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Emitter(Guards):
     def block(self, ops: Sequence[ir.Operation], depth: int) -> list[ir.Value]:
         """Writes operations; returns the operands of the terminator."""
         yielded: list[ir.Value] = []
-        with self.turns() as counted:
+        with self.iterations() as counted:
             for op in ops:
                 if op.name in ("scf.yield", "scf.condition"):
                     yielded = counted([self.value(operand) for operand in op.operands], self._before(op))
@@ -98,7 +98,7 @@ class Emitter(Guards):
         return yielded
 
     def _before(self, op: ir.Operation) -> list[ir.Value]:
-        """Returns what a loop carries into the turn that a terminator ends."""
+        """Returns what a loop carries into the iteration that a terminator ends."""
         loop = parent_of(op)
         if loop.name != "scf.for" or not self.searches:
             return []
@@ -206,16 +206,16 @@ class Emitter(Guards):
         for old, new in zip(loop.results, role.write(self, loop.op, depth), strict=True):
             self.bind(old, new)
 
-    def turn(self, loop: ForLoop, index: ir.Value, carried: Sequence[ir.Value], depth: int) -> list[ir.Value]:
-        """Writes a turn of a loop; returns what it hands on."""
+    def iteration(self, loop: ForLoop, index: ir.Value, carried: Sequence[ir.Value], depth: int) -> list[ir.Value]:
+        """Writes an iteration of a loop; returns what it yields."""
         self.bind(loop.index, index)
         for old, new in zip(loop.carried, carried, strict=True):
             self.bind(old, new)
-        return self.block(operations_of(loop.turn), depth + 1)
+        return self.block(operations_of(loop.block), depth + 1)
 
     def check_apart(self, loop: ForLoop, role: str) -> None:
-        """Refuses to divide turns that store to one element, where nothing makes that safe."""
+        """Refuses to divide iterations that store to one element, where nothing makes that safe."""
         if self.mapping.atomic or self.kernel.source.apart:
             return
         if not all(any(depends(index, loop.index) for index in store.at) for store in stores_in([loop.op])):
-            raise UnmappedError(f"expected turns that store to elements of their own, for {role}")
+            raise UnmappedError(f"expected iterations that store to elements of their own, for {role}")

@@ -213,9 +213,9 @@ def loop(
     Args:
         upper: where it ends.
         start: the carried values before it.
-        body: writes a turn.
+        body: writes an iteration.
         lower: where it begins; 0 by default.
-        step: how far it moves in a turn.
+        step: how far it moves in an iteration.
         like: the loop that it is written for, if any: remarks name it so.
 
     Returns:
@@ -234,13 +234,13 @@ def loop(
 
 
 def keep_rolled(loop: ir.Operation, scalar: bool = False) -> None:
-    """Lets LLVM leave a loop as it is, where turns written several times over would only be more to compile.
+    """Lets LLVM leave a loop as it is, where iterations written several times over would only be more to compile.
 
-    Passes that make branches of loops hand on what is of the LLVM dialect, by the name it has here.
+    Passes that make branches of loops yield what is of the LLVM dialect, by the name it has here.
 
     Args:
         loop: an `scf.for` or `scf.while`.
-        scalar: whether its turns are not to become lanes either.
+        scalar: whether its iterations are not to become lanes either.
     """
     vectors = ", vectorize = <disable = true>" if scalar else ""
     text = f"#llvm.loop_annotation<unroll = <disable = true>{vectors}>"
@@ -277,17 +277,17 @@ def value_after(
     return _while(start, test, body)
 
 
-def repeated(start: Sequence[ir.Value], turn: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
-    """Writes an `scf.while` that has a turn at least.
+def repeated(start: Sequence[ir.Value], iteration: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
+    """Writes an `scf.while` that has an iteration at least.
 
     Args:
         start: the carried values before it.
-        turn: writes a turn; returns whether there is another one, and the carried values after it.
+        iteration: writes an iteration; returns whether there is another one, and the carried values after it.
 
     Returns:
         the carried values after the loop.
     """
-    return _while(start, turn, lambda *reached: reached)
+    return _while(start, iteration, lambda *reached: reached)
 
 
 def _while(

@@ -23,7 +23,7 @@ __all__ = [
 
 _LINE = 64  # bytes that caches hold together
 
-# Distances: how many turns of a loop later what it asks for is read.
+# Distances: how many iterations of a loop later what it asks for is read.
 #
 # Entries of storage that caches do not hold: at a nanosecond or less for each, a few accesses of memory. Of those that
 # outer caches hold, fewer are on the way at a time.

@@ -37,8 +37,8 @@ def masked_rest(
     at: ir.Value,
     upper: ir.Value,
     lanes: int,
-    held: Sequence[ir.Value],
-    turn: Callable[[ir.Value], Sequence[ir.Value]],
+    carried: Sequence[ir.Value],
+    iteration: Callable[[ir.Value], Sequence[ir.Value]],
 ) -> list[ir.Value]:
     """Writes what is done for fewer elements than a vector has, if there are any.
 
@@ -46,8 +46,8 @@ def masked_rest(
         at: the first of them.
         upper: where they end.
         lanes: of the vectors.
-        held: the vectors before it.
-        turn: makes new ones of them, given the mask of the elements that there are.
+        carried: the vectors before it.
+        iteration: makes new ones of them, given the mask of the elements that there are.
 
     Returns:
         the vectors after it.
@@ -57,7 +57,7 @@ def masked_rest(
     def some() -> list[ir.Value]:
         mask = mask_of(left, lanes)
         # Zeros in place of what there is not, times what is not finite, are no zeros.
-        return [build.select(mask, now, so_far) for now, so_far in zip(turn(mask), held, strict=True)]
+        return [build.select(mask, now, so_far) for now, so_far in zip(iteration(mask), carried, strict=True)]
 
-    kinds = [value.type for value in held]
-    return build.branch(build.compare("ult", at, upper), some, lambda: held, kinds)
+    kinds = [value.type for value in carried]
+    return build.branch(build.compare("ult", at, upper), some, lambda: carried, kinds)

@@ -27,8 +27,8 @@ class Line:
 
     Args:
         loop: the loop.
-        body: what a turn does.
-        ends: the carried values at the end of a turn.
+        body: what an iteration does.
+        ends: the carried values at the end of an iteration.
         loads: what it reads.
         stores: what it stores: consecutive elements.
         varying: the values that differ from lane to lane.

@@ -59,17 +59,17 @@ class ForLoop:
 
     @property
     def step(self) -> int | None:
-        """Returns how far it moves in a turn; None where code computes that."""
+        """Returns how far it moves in an iteration; None where code computes that."""
         return constant_of(self.op.operands[2])
 
     @property
     def limits(self) -> Sequence[ir.Value]:
-        """Returns where it begins, where it ends, and how far it moves in a turn."""
+        """Returns where it begins, where it ends, and how far it moves in an iteration."""
         return list(self.op.operands)[:3]
 
     @property
-    def turns(self) -> int | None:
-        """Returns how many turns it has; None where that is not known, or it does not count them from 0."""
+    def trip_count(self) -> int | None:
+        """Returns how many iterations it has; None where that is not known, or it does not count them from 0."""
         return constant_of(self.upper) if self.form is LoopForm.DENSE else None
 
     @property
@@ -83,33 +83,33 @@ class ForLoop:
         return list(self.op.results)
 
     @property
-    def turn(self) -> ir.Block:
-        """Returns the block of a turn."""
+    def block(self) -> ir.Block:
+        """Returns the block of an iteration."""
         return body_of(self.op)
 
     @property
     def index(self) -> ir.Value:
         """Returns its index."""
-        return self.turn.arguments[0]
+        return self.block.arguments[0]
 
     @property
     def carried(self) -> Sequence[ir.Value]:
-        """Returns the carried values at the begin of a turn."""
-        return list(self.turn.arguments)[1:]
+        """Returns the carried values at the begin of an iteration."""
+        return list(self.block.arguments)[1:]
 
     @property
     def body(self) -> Sequence[ir.Operation]:
-        """Returns what a turn does, but for handing on the carried values."""
+        """Returns what an iteration does, but for yielding the carried values."""
         return operations_in(self.op)[:-1]
 
     @property
     def end(self) -> ir.Operation:
-        """Returns the operation that hands on the carried values at the end of a turn."""
+        """Returns the operation that yields the carried values at the end of an iteration."""
         return operations_in(self.op)[-1]
 
     @property
     def ends(self) -> Sequence[ir.Value]:
-        """Returns the carried values at the end of a turn."""
+        """Returns the carried values at the end of an iteration."""
         return list(self.end.operands)
 
     @property
@@ -148,7 +148,7 @@ class ForLoop:
         self.op.operands[3 + number] = value
 
     def set_end(self, number: int, value: ir.Value) -> None:
-        """Hands another value on at the end of a turn."""
+        """Yields another value at the end of an iteration."""
         self.end.operands[number] = value
 
 
@@ -159,7 +159,7 @@ class MergedList:
     Args:
         number: which of the carried values is the position in it.
         begin: the first position.
-        position: the position as a turn gets it.
+        position: the position as an iteration gets it.
         end: the position behind the last.
     """
 
@@ -171,7 +171,7 @@ class MergedList:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """An `scf.while`: a test of carried values, and the turn that follows while it holds."""
+    """An `scf.while`: a test of carried values, and the iteration that follows while it holds."""
 
     op: ir.Operation
 
@@ -202,43 +202,43 @@ class WhileLoop:
 
     @property
     def passed(self) -> Sequence[ir.Value]:
-        """Returns what the test hands to the turn."""
+        """Returns what the test hands to the iteration."""
         return list(self.test_end.operands)[1:]
 
     @property
     def test_end(self) -> ir.Operation:
-        """Returns the operation that hands the carried values to the turn as long as the condition holds."""
+        """Returns the operation that hands the carried values to the iteration as long as the condition holds."""
         *_, end = self.op.regions[0].blocks[0].operations
         return end.operation
 
     @property
-    def turn(self) -> ir.Block:
-        """Returns the block of a turn."""
+    def block(self) -> ir.Block:
+        """Returns the block of an iteration."""
         return self.op.regions[1].blocks[0]
 
     @property
     def carried(self) -> Sequence[ir.Value]:
-        """Returns the carried values at the begin of a turn."""
-        return list(self.turn.arguments)
+        """Returns the carried values at the begin of an iteration."""
+        return list(self.block.arguments)
 
     @property
     def body(self) -> Sequence[ir.Operation]:
-        """Returns what a turn does, but for handing on the carried values."""
-        return operations_of(self.turn)[:-1]
+        """Returns what an iteration does, but for yielding the carried values."""
+        return operations_of(self.block)[:-1]
 
     @property
     def end(self) -> ir.Operation:
-        """Returns the operation that hands on the carried values at the end of a turn."""
-        *_, end = self.turn.operations
+        """Returns the operation that yields the carried values at the end of an iteration."""
+        *_, end = self.block.operations
         return end.operation
 
     @property
     def ends(self) -> Sequence[ir.Value]:
-        """Returns the carried values at the end of a turn."""
+        """Returns the carried values at the end of an iteration."""
         return list(self.end.operands)
 
     def set_end(self, number: int, value: ir.Value) -> None:
-        """Hands another value on at the end of a turn."""
+        """Yields another value at the end of an iteration."""
         self.end.operands[number] = value
 
     def set_condition(self, value: ir.Value) -> None:

@@ -94,7 +94,7 @@ class NamedRow:
 
 @dataclass(frozen=True, slots=True)
 class StreamAccess:
-    """A buffer of which each turn of a loop reads, or writes, the element at the loop's index.
+    """A buffer of which each iteration of a loop reads, or writes, the element at the loop's index.
 
     Args:
         access: the load or the store.

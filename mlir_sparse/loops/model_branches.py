@@ -21,12 +21,12 @@ class Side:
 
     @property
     def body(self) -> Sequence[ir.Operation]:
-        """Returns what it does, but for handing on values."""
+        """Returns what it does, but for yielding values."""
         return operations_of(self.block)[:-1]
 
     @property
     def ends(self) -> Sequence[ir.Value]:
-        """Returns the values that it hands on."""
+        """Returns the values that it yields."""
         return list(operations_of(self.block)[-1].operands)
 
 
@@ -48,7 +48,7 @@ class Branch:
 
     @property
     def results(self) -> Sequence[ir.Value]:
-        """Returns the values that its sides hand on."""
+        """Returns the values that its sides yield."""
         return list(self.op.results)
 
     @property

@@ -29,7 +29,7 @@ class OuterLoops:
     Args:
         root: the outermost loop.
         lines: the lines: one, or one for each way that operands meet.
-        stays: whether the row is the same in all turns of the root; else what it is added to is read in each.
+        stays: whether the row is the same in all iterations of the root; else what it is added to is read in each.
     """
 
     root: ir.Operation

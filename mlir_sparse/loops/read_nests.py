@@ -43,10 +43,10 @@ def _difference(loops: Sequence[ir.Operation], wanted: frozenset[LoopForm]) -> s
     forms = frozenset(form for form in read.values() if form is not None)
     if forms == wanted and not unread:
         return ""
-    came = [*([_told(forms)] if forms or not unread else []), *unread]
-    return f"the plan expects {_told(wanted)}, but the compiler in use writes {listed(came)}"
+    came = [*([_text_of(forms)] if forms or not unread else []), *unread]
+    return f"the plan expects {_text_of(wanted)}, but the compiler in use writes {listed(came)}"
 
 
-def _told(forms: Iterable[LoopForm]) -> str:
+def _text_of(forms: Iterable[LoopForm]) -> str:
     found = [form.value for form in LoopForm if form in forms]
     return f"loops over {listed(found)}" if found else "no loop"

@@ -26,16 +26,16 @@ class Tile:
         size: how many.
         mask: which of them there are; None for all.
         fuses: whether products are added without rounding in between.
-        ahead: how many entries before their turn rows are asked for; 0 for not at all.
-        rolled: whether LLVM is to leave the loops around it as they are: a turn with few vectors waits for the sums of
-            the one before, which takes longer than counting turns.
+        distance: how many entries before their iteration rows are prefetched; 0 for not at all.
+        rolled: whether LLVM is to leave the loops around it as they are: an iteration with few vectors waits for the
+            sums of the one before, which takes longer than counting iterations.
     """
 
     start: ir.Value
     size: int
     mask: ir.Value | None
     fuses: bool
-    ahead: int = 0
+    distance: int = 0
     rolled: bool = False
 
     def of(self, element: ir.Type) -> ir.Type:
@@ -117,8 +117,8 @@ class Lanes(VectorValues):
     def _load(self, load: MemoryAccess, place: ir.Operation) -> None:
         with ir.InsertionPoint(place):
             self.vectors[load.loaded] = load_vector(self.tile, load.buffer, load.at)
-            if self.tile.ahead:
-                prefetch_row(load.buffer, load.at, self.tile.size, self.tile.ahead)
+            if self.tile.distance:
+                prefetch_row(load.buffer, load.at, self.tile.size, self.tile.distance)
 
     def of(self, value: ir.Value) -> ir.Value:
         """Returns the vector that a value of the line is."""

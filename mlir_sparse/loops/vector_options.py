@@ -17,7 +17,7 @@ _FEW_VECTORS = 8  # where there are 16 registers
 # Where products of two rows and more are added, loops are written for fewer sizes of tiles: each is compiled, and their
 # code is twice as large. With tiles of a vector and of two MTTKRP took 62 ms to compile, without 50. What is less than
 # four vectors is two with a mask: of social data, CSF, ranks of 10 take 0.6 of the time, of 8 1.2, of 16 and more the
-# same. One row alone is so short a turn that masks cost up to 0.6 of it, with k = 8.
+# same. One row alone is so short an iteration that masks cost up to 0.6 of it, with k = 8.
 _LEAST_VECTORS = 4
 _MASKED_VECTORS = 2
 # Asking for less than 8 lines of a cache costs more than the processor's own guesses do: with k = 32 finite elements
@@ -80,6 +80,6 @@ class Target:
         lanes = self.lanes_of(bits)
         return min(least, lanes * _MASKED_VECTORS) if least > lanes else lanes
 
-    def ahead(self, size: int, bits: int) -> int:
-        """Returns how many entries ahead of a tile rows are asked for; 0 where that does not pay."""
+    def prefetch_distance(self, size: int, bits: int) -> int:
+        """Returns how many entries before a tile its rows are prefetched; 0 where that does not pay."""
         return NEXT_ROWS if size * bits // 8 >= _WORTH_ASKING else 0

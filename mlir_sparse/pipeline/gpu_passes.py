@@ -15,7 +15,7 @@ _SHARING = Pass("share-structure", "entries of a result are where an operand has
 _TIDY = (
     Pass("canonicalize", "what the mapping made constant"),
     Pass("cse", "coordinates are read where several loops read them"),
-    Pass("loop-invariant-code-motion", "sizes and strides are the same in all turns"),
+    Pass("loop-invariant-code-motion", "sizes and strides are the same in all iterations"),
 )
 
 

@@ -113,19 +113,19 @@ class _Planner:
         self.temporaries = KnownTemporaries(renames=not (spec.assignment.ranges or spec.assignment.exists))
         self.picks = PickEmitter(self.values)
         self.split = Splitter(
-            self.values, self.materialize, self._positions, lambda node: self.presence.value(node), self._fold
+            self.values, self.materialize, self._positions, lambda node: self.structural.value(node), self._fold
         )
         self.payloads = SparsifierPayloads(self.values, self.materialize, densified)
-        self.presence = StructuralPlanner(self.values, self._everywhere)
+        self.structural = StructuralPlanner(self.values, self._everywhere)
 
     def entries(self, result: str, variables: tuple[IndexVar, ...], value: Expr) -> str:
         """Emits the steps of an expression on stored entries; returns the name of the value."""
         output = self.values.output
         if output.encoding is None:
             self.values.declare(result, output)
-            self.presence.dense(result, variables, value)
+            self.structural.dense(result, variables, value)
             return result
-        return self.presence.sparse(result, variables, value, output.encoding)
+        return self.structural.sparse(result, variables, value, output.encoding)
 
     def _everywhere(self, node: Expr) -> Access:
         """Computes an expression into a dense temporary."""
@@ -312,7 +312,7 @@ class _Planner:
         name, kept = self.values.fresh(), free_indices(node)
         with self.values.computing(result_dtype(node, self.values.dtypes())):
             self.values.declare(name, self.values.typed(None, kept))
-        self.presence.dense(name, kept, node)
+        self.structural.dense(name, kept, node)
         return Access(name, kept)
 
     def _positions(self, node: Reduce) -> Access:

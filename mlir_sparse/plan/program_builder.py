@@ -145,8 +145,8 @@ class Values:
             rule: the rule.
             detail: what it made of what.
         """
-        if rule.licence.told and not self.dtype.is_integer:
-            self._licences[f"{rule.told}, {detail}"] = None
+        if rule.licence.is_explained and not self.dtype.is_integer:
+            self._licences[f"{rule.participle}, {detail}"] = None
 
     def licences(self) -> tuple[str, ...]:
         """Returns what was said so."""

@@ -140,7 +140,7 @@ class TwoPhaseResult:
     """A sparse result with a structure of its own, whose entries are counted, and then stored.
 
     Args:
-        owners: how many loops have the entries of their turns one behind another.
+        owners: how many loops have the entries of their iterations one behind another.
         counted: the last arguments of the function that counts.
         scanned: the arguments of the one that makes of counts where entries begin.
         filled: the last arguments of the function that stores.
@@ -161,7 +161,7 @@ class ThreadedNest:
         combine: the operator of the accumulation, by its plain name.
         arguments: those of the function, as code has them: a buffer each, and the sizes of levels.
         two_phase: how a result with a structure of its own comes about; None for any other.
-        apart: whether turns of loops are known to store to places of their own.
+        apart: whether iterations of loops are known to store to places of their own.
         scans: the name that kernels of a function begin with which scans counts, and has no loops; empty for others.
     """
 

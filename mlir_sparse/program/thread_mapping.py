@@ -48,4 +48,4 @@ class ThreadMapping:
 
     def role(self, depth: int) -> str:
         """Returns the role of a loop: those that none is named for are one thread's."""
-        return self.roles[depth] if depth < len(self.roles) else "run"
+        return self.roles[depth] if depth < len(self.roles) else "serial"

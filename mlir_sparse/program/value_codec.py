@@ -52,7 +52,7 @@ class ValueCodec:
             case tuple():
                 return ["()", *map(self.written, value)]
             case _ if self._classes.get(name := type(value).__name__) is type(value):
-                return [name, *map(self.written, _told(value))]
+                return [name, *map(self.written, _fields_of(value))]
             case _:
                 raise TypeError(f"expected a value of {', '.join(self._classes)}, but got {value!r}")
 
@@ -79,11 +79,11 @@ class ValueCodec:
         return self.makers[kind](*[self._read(part) for part in parts])
 
 
-def _told(value: Any) -> list[object]:
+def _fields_of(value: Any) -> list[object]:
     """Returns the fields of a value up to the last that does not hold its default."""
     defaults = [field.default for field in fields(value)]
-    told = [getattr(value, field.name) for field in fields(value)]
+    found = [getattr(value, field.name) for field in fields(value)]
     # What is equal may be of another type, and read back as that.
-    while told and type(told[-1]) is type(defaults[len(told) - 1]) and told[-1] == defaults[len(told) - 1]:
-        told.pop()
-    return told
+    while found and type(found[-1]) is type(defaults[len(found) - 1]) and found[-1] == defaults[len(found) - 1]:
+        found.pop()
+    return found

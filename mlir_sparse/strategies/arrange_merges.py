@@ -1,9 +1,9 @@
 """Loops that merge operands, arranged for the processor.
 
 The sparsifier moves each operand on by a comparison of what was just read, which ties a
-turn of the loop to the reads of the one before; and it takes a branch for each subset
+iteration of the loop to the reads of the one before; and it takes a branch for each subset
 of the operands that may meet. Where all meet, the branch is told apart and moves all
-operands by one: predicted, it leaves the turns independent, as they are where operands
+operands by one: predicted, it leaves the iterations independent, as they are where operands
 have one structure. All other subsets become a choice of the value without branches: of
 more than two operands there are too many to be foreseen. (Where two merge innermost,
 `split_merges.py` makes branches of the choice again once loops are all that there is.)
@@ -49,7 +49,7 @@ class _Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
+class _Merge:
     """A branch where all operands of a loop meet.
 
     Args:
@@ -79,9 +79,9 @@ def arrange_merges(function: ir.Operation, remarks: Remarks) -> list[tuple[ir.Op
         if len(branches) != 1 or branches[0].otherwise is None:
             continue
         found += _without_branches(branches[0], branches[0].otherwise, loop)
-        meeting = remarks.of(loop.op, _applies(loop, branches[0]), ARRANGE_MERGES)
-        if meeting is not None:
-            _rewrite(meeting)
+        merge = remarks.of(loop.op, _applies(loop, branches[0]), ARRANGE_MERGES)
+        if merge is not None:
+            _rewrite(merge)
     return found
 
 
@@ -201,19 +201,19 @@ def _is_least(condition: ir.Value, asked: Collection[ir.Value]) -> bool:
 # -- moving on together ---------------------------------------------------------------------------------------------
 
 
-def _applies(loop: WhileLoop, branch: Branch) -> _Meeting | Missed:
+def _applies(loop: WhileLoop, branch: Branch) -> _Merge | Missed:
     """Returns where each operand goes in a branch where all meet, and in general, or why not all move on there."""
     met = [equal.sides for equal in IntegerComparison.all_of(branch.condition, "eq")]
     found = ((number, _step(value, met)) for number, value in enumerate(loop.ends))
     steps = {number: step for number, step in found if step is not None}
     if len(steps) < 2 or len(steps) != len(met):
         return Missed("not all operands that meet move on by one entry: coordinates repeat, or rows are dense")
-    return _Meeting(loop, branch, steps)
+    return _Merge(loop, branch, steps)
 
 
-def _rewrite(meeting: _Meeting) -> None:
+def _rewrite(merge: _Merge) -> None:
     """Lets the branch where all operands meet say itself that each moves on by one."""
-    loop, branch, steps = meeting.loop, meeting.branch, meeting.steps
+    loop, branch, steps = merge.loop, merge.branch, merge.steps
     kinds = [*(result.type for result in branch.results), *[build.index_type()] * len(steps)]
 
     def side(before: Side | None, which: int) -> list[ir.Value]:

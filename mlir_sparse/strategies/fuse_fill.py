@@ -76,7 +76,7 @@ def _row_of(fill: ArrayFill, loop: ForLoop) -> _FilledRow | Missed:
     if len(store.at) > 1:
         return Missed("its result is no vector: register-tile sees to what rows of a matrix start from")
     if any(one.op.parent != loop.op or one.address != (fill.result, loop.index) for one in (*loads, store)):
-        return Missed("its loop adds to an element in several turns, or to none in some")
+        return Missed("its loop adds to an element in several iterations, or to none in some")
     if not all(op == store.op or writes_nothing(op) for op in loop.body):
         return Missed("the loop writes other memory besides the result")
     return _FilledRow(fill, loop, loads[0] if loads else None)

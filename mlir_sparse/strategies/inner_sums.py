@@ -21,7 +21,7 @@ from mlir_sparse.loops.vector_options import Target
 
 __all__ = ["INNER_SUMS", "InnerSum", "sum_of", "summed_lines"]
 
-# Vectors that summands are added to by turns: a sum is free for the next one after as many cycles.
+# Vectors that summands are added to alternately: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
 _SUMS = frozenset(("arith.addf", "arith.addi"))
 # What a dense extent is read from; a loop over stored entries runs between positions, and is short as a rule.
@@ -60,7 +60,7 @@ def _why_not_dense(line: Line, lanes: int) -> str:
 
 
 def _place_of_sum(line: Line) -> int | None:
-    """Returns which result is the sum, where all others only say whether there was a turn."""
+    """Returns which result is the sum, where all others only say whether there was an iteration."""
     sums = []
     for at, (argument, end) in enumerate(zip(line.loop.carried, line.ends, strict=True)):
         if end not in line.varying:
@@ -96,11 +96,11 @@ class InnerSum:
         wide = self.lanes * _ACCUMULATORS
         with ir.InsertionPoint(loop.op):
             ends = [whole_end(at, upper, size) for size in (wide, self.lanes)]
-            held = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
-            held = self._loop(ends[0], ends[1], self.lanes, self._folded(held))
+            accumulator = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
+            accumulator = self._loop(ends[0], ends[1], self.lanes, self._folded(accumulator))
             if self.target.masks:
-                held = self._masked(ends[1], upper, held)
-            total = build.add(first, sum_of_lanes(held))
+                accumulator = self._masked(ends[1], upper, accumulator)
+            total = build.add(first, sum_of_lanes(accumulator))
             values = self._after(total)
             if not self.target.masks:
                 loop.set_lower(ends[1])
@@ -109,28 +109,28 @@ class InnerSum:
                 return
             replace(loop.op, values)
 
-    def _loop(self, lower: ir.Value, upper: ir.Value, size: int, held: ir.Value) -> ir.Value:
+    def _loop(self, lower: ir.Value, upper: ir.Value, size: int, accumulator: ir.Value) -> ir.Value:
         def body(start: ir.Value, so_far: ir.Value) -> list[ir.Value]:
-            # A sum has its registers for little else: rows are asked for at each of its turns.
-            ahead = NEXT_SUMMED_ROWS if self.target.ahead(2 * size, self.line.bits) else 0
-            return [self.turn(Tile(start, size, None, self.target.fuses, ahead), so_far)]
+            # A sum has its registers for little else: rows are asked for at each of its iterations.
+            distance = NEXT_SUMMED_ROWS if self.target.prefetch_distance(2 * size, self.line.bits) else 0
+            return [self.iteration(Tile(start, size, None, self.target.fuses, distance), so_far)]
 
-        total = build.loop(upper, [held], body, lower, size)[0]
+        total = build.loop(upper, [accumulator], body, lower, size)[0]
         if size == self.lanes:
-            build.keep_rolled(result_maker(total))  # fewer turns than there are accumulators
+            build.keep_rolled(result_maker(total))  # fewer iterations than there are accumulators
         return total
 
-    def _masked(self, at: ir.Value, upper: ir.Value, held: ir.Value) -> ir.Value:
+    def _masked(self, at: ir.Value, upper: ir.Value, accumulator: ir.Value) -> ir.Value:
         def some(mask: ir.Value) -> list[ir.Value]:
-            return [self.turn(Tile(at, self.lanes, mask, self.target.fuses), held)]
+            return [self.iteration(Tile(at, self.lanes, mask, self.target.fuses), accumulator)]
 
-        return masked_rest(at, upper, self.lanes, [held], some)[0]
+        return masked_rest(at, upper, self.lanes, [accumulator], some)[0]
 
-    def turn(self, tile: Tile, held: ir.Value) -> ir.Value:
-        """Writes one turn of the loop for the places of a tile; returns the sums after it."""
+    def iteration(self, tile: Tile, accumulator: ir.Value) -> ir.Value:
+        """Writes one iteration of the loop for the places of a tile; returns the sums after it."""
         line = line_of_copy(self.line.op.clone(ir.InsertionPoint.current))
         so_far, end = line.loop.carried[self.place], line.ends[self.place]
-        made = Lanes(line, tile, {so_far: held}, lambda _: line.op).of(end)
+        made = Lanes(line, tile, {so_far: accumulator}, lambda _: line.op).of(end)
         line.op.erase()
         return made
 
@@ -138,16 +138,16 @@ class InnerSum:
         """Returns a vector of zeros."""
         return splat_number(ir.VectorType.get([size], element), 0)
 
-    def _folded(self, held: ir.Value) -> ir.Value:
+    def _folded(self, accumulator: ir.Value) -> ir.Value:
         """Returns the sums of a few vectors as one vector."""
-        count = ir.VectorType(held.type).shape[0] // self.lanes
-        parts = [slice_of(held, part * self.lanes, self.lanes) for part in range(count)]
+        count = ir.VectorType(accumulator.type).shape[0] // self.lanes
+        parts = [slice_of(accumulator, part * self.lanes, self.lanes) for part in range(count)]
         while len(parts) > 1:
             parts = [build.add(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
 
     def _after(self, total: ir.Value) -> list[ir.Value]:
-        """Returns the sum, and for all other results what they are once there was a turn."""
+        """Returns the sum, and for all other results what they are once there was an iteration."""
         line = self.line
         ran = build.compare("ult", *line.loop.bounds)
         return [

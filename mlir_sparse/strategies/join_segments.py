@@ -2,10 +2,10 @@
 
 Of coordinates that repeat, the sparsifier looks for the end of each run of equal ones, then goes through the run. Where
 runs are short, the processor foresees neither end: 15 cycles an entry. One loop over all entries has no such branches.
-It reads and writes the element for each entry instead of holding it for a run, which the processor's stores hand on to
-the loads behind them. How long that takes is the processor's: on one, less than 4 cycles on all patterns measured; on
-another (AMD EPYC, model 17) time is 0.7 to 0.85 of the sparsifier's with runs of 5 and shorter, but 1.5 with runs of
-20 and 2.2 to 2.8 with runs of 64.
+It reads and writes the element for each entry instead of keeping it in a register for a run, and the processor's stores
+forward to the loads behind them. How long that takes is the processor's: on one, less than 4 cycles on all patterns
+measured; on another (AMD EPYC, model 17) time is 0.7 to 0.85 of the sparsifier's with runs of 5 and shorter, but 1.5
+with runs of 20 and 2.2 to 2.8 with runs of 64.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Segments:
 
 
 def _candidates(nest: Nest) -> Iterator[WhileLoop]:
-    """Yields the loops that look for the end of a run of equal coordinates at the end of each turn."""
+    """Yields the loops that look for the end of a run of equal coordinates at the end of each iteration."""
     for loop in nest.while_loops:
         if len(loop.starts) == 2 and _run_of(loop.ends[1]) is not None:
             yield loop
@@ -123,7 +123,7 @@ def _compared(equal: IntegerComparison | None, begin: ir.Value, at: ir.Value) ->
 
 
 def _bound_of(loop: WhileLoop) -> ir.Value | None:
-    """Returns behind which position a loop ends that hands on all it has."""
+    """Returns behind which position a loop ends that yields all it has."""
     lists = loop.lists
     if lists is None or len(lists) != 1 or len(loop.test) != 1 or loop.passed != loop.tested:
         return None
@@ -188,7 +188,7 @@ def _adds_alone(segments: _Segments) -> bool:
     besides = (segments.run.loop.op, entries.op, *ends)
     if not all(writes_nothing(op, target, besides) for op in segments.loop.body):
         return False
-    # What a turn stores itself, it may read: its turns stay as they are.
+    # What an iteration stores itself, it may read: its iterations stay as they are.
     unread, own = None if written else target, [access.op for access in written]
     return all(writes_nothing(op, unread, own) for op in within)
 
@@ -200,7 +200,7 @@ def _rewrite(segments: _Segments, _: Nest) -> None:
     position = loop.carried[0]
     with ir.InsertionPoint(loop.op):
 
-        def turn(at: ir.Value) -> None:
+        def iteration(at: ir.Value) -> None:
             known: dict[ir.Value, ir.Value] = {position: at, entries.index: at}
             for op in loop.body:
                 if op == entries.op:
@@ -209,7 +209,7 @@ def _rewrite(segments: _Segments, _: Nest) -> None:
                 elif op != segments.run.loop.op:
                     copy_of(op, known)
 
-        build.loop(segments.run.end, (), turn, begin, like=entries.op)
+        build.loop(segments.run.end, (), iteration, begin, like=entries.op)
     first = maker(first_end)
     loop.op.erase()
     if first is not None and not list(first.results[0].uses):

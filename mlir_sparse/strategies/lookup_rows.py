@@ -108,7 +108,7 @@ def _intersected(loop: WhileLoop, choice: Branch) -> Sequence[_Row]:
 
 
 def _is_idle(choice: Branch, loop: WhileLoop) -> bool:
-    """Returns whether the second side hands on what the loop was given, and the loop what the sides do."""
+    """Returns whether the second side yields what the loop was given, and the loop what the sides do."""
     side, carried, ends = choice.otherwise, loop.carried, loop.ends
     if side is None or side.body:
         return False
@@ -165,7 +165,7 @@ def _rewrite(lookup: _Lookup, places: ir.Value) -> None:
     carried, moved = loop.carried, loop.body
     kept = [number for number in range(len(carried)) if number not in (row.entries.number, walked.entries.number)]
 
-    def turn(*given: ir.Value) -> list[ir.Value]:
+    def iteration(*given: ir.Value) -> list[ir.Value]:
         for number, value in zip((walked.entries.number, *kept), given, strict=True):
             carried[number].replace_all_uses_with(value)
         move_here(moved)
@@ -173,7 +173,7 @@ def _rewrite(lookup: _Lookup, places: ir.Value) -> None:
 
     with ir.InsertionPoint(loop.op):
         starts = [loop.starts[number] for number in kept]
-        results = build.loop(walked.entries.end, starts, turn, walked.entries.begin)
+        results = build.loop(walked.entries.end, starts, iteration, walked.entries.begin)
     with ir.InsertionPoint(lookup.choice.op):
         place = build.load(places, walked.coordinate)
         lookup.choice.set_condition(build.compare("ne", place, build.constant(0)))

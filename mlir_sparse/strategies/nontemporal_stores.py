@@ -26,7 +26,7 @@ from mlir_sparse.loops.value_origins import made_by, outermost, parent_of
 
 __all__ = ["NONTEMPORAL_STORES"]
 
-# Results with room for more entries are large: some megabytes. Pieces that are copied later have no more room.
+# Results with capacity for more entries are large: some megabytes. Chunks that are copied later have no more.
 _FEW = 1 << 19
 # A nest is written twice; in one of this size it is not its stores that take the time.
 _MOST_OPERATIONS = 160
@@ -40,46 +40,46 @@ class _Appending:
     Args:
         op: the outermost loop.
         stores: where it appends.
-        room: how many entries there is room for.
+        capacity: how many entries the result takes.
     """
 
     op: ir.Operation
     stores: Sequence[ir.Operation]
-    room: ir.Value
+    capacity: ir.Value
 
 
 def _candidates(nest: Nest) -> Sequence[ir.Operation]:
     """Returns the first of the stores that append entries, in a function that merges operands."""
-    return list(_rooms(nest))[:1] if nest.while_loops else ()
+    return list(_appending_stores(nest))[:1] if nest.while_loops else ()
 
 
-def _rooms(nest: Nest) -> Mapping[ir.Operation, ir.Value]:
-    """Returns the stores in loops that write one entry behind the others, each with how many there is room for."""
+def _appending_stores(nest: Nest) -> Mapping[ir.Operation, ir.Value]:
+    """Returns the stores in loops that write one entry behind the others, each with the capacity."""
     stores = stores_in(nest.named("memref.store"))
-    return {store.op: room for store in stores if (room := _room_of(store)) is not None}
+    return {store.op: found for store in stores if (found := _capacity_of(store)) is not None}
 
 
-def _room_of(store: MemoryAccess) -> ir.Value | None:
+def _capacity_of(store: MemoryAccess) -> ir.Value | None:
     if len(store.at) != 1 or parent_of(store.op).name == "func.func":
         return None
     least = Lesser.of(store.at[0])
-    room = None if least is None else made_by(least.right, "memref.load")
-    return room.result if room is not None and parent_of(room).name == "func.func" else None
+    capacity = None if least is None else made_by(least.right, "memref.load")
+    return capacity.result if capacity is not None and parent_of(capacity).name == "func.func" else None
 
 
 def _applies(_: ir.Operation, nest: Nest) -> _Appending | Missed:
-    appending = _rooms(nest)
-    rooms, nests = set(appending.values()), {outermost(op) for op in appending}
+    appending = _appending_stores(nest)
+    capacities, nests = set(appending.values()), {outermost(op) for op in appending}
     # Results with several lists of coordinates were no faster: lines of too many arrays are written at a time.
-    if len(rooms) != 1 or len(nests) != 1:
+    if len(capacities) != 1 or len(nests) != 1:
         return Missed("the result has several lists of coordinates, or several nests write it")
-    (op,), (room,) = nests, rooms
+    (op,), (capacity,) = nests, capacities
     operations = operations_within(op)
     if not any(inner.name == "scf.while" for inner in operations):
         return Missed("no operands are merged: writing is not what takes the time")
     if len(operations) > _MOST_OPERATIONS:
         return Missed(f"more than {_MOST_OPERATIONS} operations: writing is not what takes the time")
-    return _Appending(op, list(appending), room)
+    return _Appending(op, list(appending), capacity)
 
 
 def _rewrite(appending: _Appending, _: Nest) -> None:
@@ -88,7 +88,7 @@ def _rewrite(appending: _Appending, _: Nest) -> None:
     for op in appending.stores:
         op.attributes[_MARK] = ir.UnitAttr.get()
     with ir.InsertionPoint(nest):
-        large = build.compare("ugt", appending.room, build.constant(_FEW))
+        large = build.compare("ugt", appending.capacity, build.constant(_FEW))
         kinds = [result.type for result in nest.results]
         results = build.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
     replace(nest, results)

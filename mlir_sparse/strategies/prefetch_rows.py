@@ -2,7 +2,7 @@
 
 In `C(i,j) = A(i,k) * B(k,j)` each entry of A names a row of B, and the rows of consecutive entries lie anywhere. A
 processor waits for the positions of the row, then for its coordinates and values; asked for a few entries ahead, they
-are there when their turn comes.
+are there when their iteration comes.
 """
 
 from __future__ import annotations

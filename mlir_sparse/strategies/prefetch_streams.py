@@ -80,7 +80,7 @@ def _applies(loop: ForLoop, _: Nest) -> _Streams | Missed | None:
     if row is not None and row.is_of_entry and not slots:
         return Missed("its rows lie anywhere in memory: entries of another loop name them")
     if len(body) > _MOST_OPERATIONS:
-        return Missed(f"more than {_MOST_OPERATIONS} operations are done in a turn: it does not wait for entries")
+        return Missed(f"more than {_MOST_OPERATIONS} operations are done in an iteration: it does not wait for entries")
     if loop.step == 1 and any(isinstance(result.type, ir.VectorType) for op in body for result in op.results):
         return Missed("vectors of dense rows take most of the time")
     found: dict[ir.Value, MemoryAccess] = {}

@@ -103,10 +103,10 @@ class _Tiler:
             before: the size of those before; 0 for none.
         """
         end = whole_end(at, upper, size)
-        ahead = self.target.ahead(size, self.nest.lines[0].bits)
+        distance = self.target.prefetch_distance(size, self.nest.lines[0].bits)
 
         def tile(start: ir.Value) -> None:
-            self._tile(Tile(start, size, None, self.target.fuses, ahead, rolled=before > 0))
+            self._tile(Tile(start, size, None, self.target.fuses, distance, rolled=before > 0))
 
         if size < before <= 2 * size:
             build.branch(build.compare("ult", at, end), lambda: tile(at))
@@ -156,19 +156,19 @@ class _Tiler:
             return
         with ir.InsertionPoint(root):
             start = self.start
-            held = load_vector(tile, self.buffer, at) if start is None else broadcast(start.value(), tile.size)
-        held = carry(root, held, lambda op, held: self._line(op, tile, held, scope))
-        store_vector(tile, held, self.buffer, at)
+            row = load_vector(tile, self.buffer, at) if start is None else broadcast(start.value(), tile.size)
+        row = carry(root, row, lambda op, row: self._line(op, tile, row, scope))
+        store_vector(tile, row, self.buffer, at)
 
-    def _line(self, op: ir.Operation, tile: Tile, held: ir.Value | None, scope: ir.Operation) -> ir.Value:
-        """Writes a line before its loop; returns the row that it makes of one held, or stores it where none is."""
+    def _line(self, op: ir.Operation, tile: Tile, row: ir.Value | None, scope: ir.Operation) -> ir.Value:
+        """Writes a line before its loop; returns the accumulated row, or stores it where none is given."""
         line = line_of_copy(op)
         (store,) = line.stores
         assert store.value is not None
         sums = [load.loaded for load in line.streams if root_of(load.buffer) == self.written]
-        known: dict[ir.Value, ir.Value] = {} if held is None else dict.fromkeys(sums, held)
+        known: dict[ir.Value, ir.Value] = {} if row is None else dict.fromkeys(sums, row)
         made = Lanes(line, tile, known, lambda load: self._place(load, op, scope)).of(store.value)
-        if held is None:
+        if row is None:
             with ir.InsertionPoint(op):
                 store_vector(tile, made, store.buffer, [*store.at[:-1], tile.start])
         return made

@@ -49,7 +49,7 @@ class LaneRow:
 
 
 def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
-    """Writes a loop over vectors of entries of a row, which has a turn at least.
+    """Writes a loop over vectors of entries of a row, which has an iteration at least.
 
     Args:
         row: the loop over entries, which stays.
@@ -63,7 +63,7 @@ def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
 
 
 def _ahead(size: ir.Value, short: bool) -> ir.Value:
-    """Returns how many entries ahead are asked for."""
+    """Returns the prefetch distance, in entries."""
     if short:
         return build.constant(NEAR)
     far = build.compare("ugt", size, build.constant(_HELD))
@@ -71,18 +71,18 @@ def _ahead(size: ir.Value, short: bool) -> ir.Value:
 
 
 class _Vectors:
-    """The turns of the loop over vectors of entries.
+    """The iterations of the loop over vectors of entries.
 
     Args:
         row: the loop over entries.
         upper: where the row ends.
-        ahead: how many entries ahead are asked for.
+        distance: the prefetch distance, in entries.
     """
 
-    def __init__(self, row: LaneRow, upper: ir.Value, ahead: ir.Value) -> None:
+    def __init__(self, row: LaneRow, upper: ir.Value, distance: ir.Value) -> None:
         self.row = row
         self.upper = upper
-        self.ahead = ahead
+        self.distance = distance
         element = row.summand.type
         self.width = min(LANES, _BITS // build.width_of(element))
         self.kind = ir.VectorType.get([self.width], element)
@@ -90,18 +90,18 @@ class _Vectors:
     def total(self, lower: ir.Value) -> ir.Value:
         """Writes the loop; returns the sums of lanes."""
 
-        def turn(first: ir.Value, held: ir.Value) -> list[ir.Value]:
+        def iteration(first: ir.Value, accumulator: ir.Value) -> list[ir.Value]:
             reached = build.add(first, build.constant(LANES))
-            after = self._added(first, held)
+            after = self._added(first, accumulator)
             return [build.compare("ult", reached, self.upper), reached, after]
 
-        _, total = build.repeated([lower, splat_number(self.kind, 0)], turn)
+        _, total = build.repeated([lower, splat_number(self.kind, 0)], iteration)
         return total
 
-    def _added(self, first: ir.Value, held: ir.Value) -> ir.Value:
-        """Writes a turn; returns the sums of lanes after it."""
+    def _added(self, first: ir.Value, accumulator: ir.Value) -> ir.Value:
+        """Writes an iteration; returns the sums of lanes after it."""
         for stream in self.row.streams:
-            prefetch(stream, [build.add(first, self.ahead)])
+            prefetch(stream, [build.add(first, self.distance)])
         own = self._own(first)
         parts = []
         for start in range(0, LANES, self.width):
@@ -109,7 +109,7 @@ class _Vectors:
             made = _Entries(self.row, begin, self.width).of(self.row.summand)
             mask = own if self.width == LANES else slice_of(own, start, self.width)
             parts.append(build.select(mask, made, splat_number(made.type, 0)))
-        return reduce(build.add, (held, *parts))
+        return reduce(build.add, (accumulator, *parts))
 
     def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""

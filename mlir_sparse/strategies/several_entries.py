@@ -68,7 +68,7 @@ def _applies(line: Line, nest: Nest) -> _EntrySums | Missed:
     before, after = body[:place], body[place + 1 :]
     store = access_of(after[-1]) if after else None
     if store is None or store.value is None or len(line.loop.results) != 1:
-        return Missed("its sum is not stored at the end of each turn of the loop around")
+        return Missed("its sum is not stored at the end of each iteration of the loop around")
     if StreamAccess.of(store.op, loop) is None:
         return Missed("sums are not stored side by side: the result is not one element at each entry")
     around = (*before, *after[:-1])
@@ -138,20 +138,20 @@ class _Several:
         """Writes the loop over the line; returns a vector of the sums."""
         loop = self.entries.line.loop
         at, upper = loop.bounds
-        held = [sums[0].zeros(self.lanes, loop.results[0].type)] * _ENTRIES
+        accumulators = [sums[0].zeros(self.lanes, loop.results[0].type)] * _ENTRIES
         end = whole_end(at, upper, self.lanes)
 
         def body(place: ir.Value, *reached: ir.Value) -> list[ir.Value]:
             tile = Tile(place, self.lanes, None, self.target.fuses, NEXT_SUMMED_ROWS)
-            return [each.turn(tile, so_far) for each, so_far in zip(sums, reached, strict=True)]
+            return [each.iteration(tile, so_far) for each, so_far in zip(sums, reached, strict=True)]
 
-        held = build.loop(end, held, body, at, self.lanes)
+        accumulators = build.loop(end, accumulators, body, at, self.lanes)
 
         def some(mask: ir.Value) -> list[ir.Value]:
             tile = Tile(end, self.lanes, mask, self.target.fuses)
-            return [each.turn(tile, so_far) for each, so_far in zip(sums, held, strict=True)]
+            return [each.iteration(tile, so_far) for each, so_far in zip(sums, accumulators, strict=True)]
 
-        return _folded(masked_rest(end, upper, self.lanes, held, some))
+        return _folded(masked_rest(end, upper, self.lanes, accumulators, some))
 
 
 def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
@@ -162,7 +162,7 @@ def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
 
 
 def _interleaved(left: ir.Value, right: ir.Value) -> ir.Value:
-    """Returns the sums of neighbours of two vectors, by turns."""
+    """Returns the sums of neighbours of two vectors, alternately."""
     lanes = ir.VectorType(left.type).shape[0]
     even = [place for lane in range(0, lanes, 2) for place in (lane, lanes + lane)]
     odd = [place + 1 for place in even]

@@ -3,7 +3,7 @@
 Where two operands of many levels meet, each level has loops for what the one has alone, and
 the same for the other: within the merge, and once more behind it. With three levels code is
 there eight times that copies entries. Nests that are the same but for buffers and bounds
-become one, which selects those before; two behind each other become two turns of a loop.
+become one, which selects those before; two behind each other become two iterations of a loop.
 Innermost loops stay as they are: a selection takes as long as some of those.
 """
 
@@ -133,7 +133,9 @@ def _applies(op: ir.Operation, _: Nest) -> _Same | Missed | None:
             return _branches_of(Branch(op))
         case "scf.for":
             before = preceding(op)
-            return _turns_of(ForLoop(before), ForLoop(op)) if before is not None and before.name == op.name else None
+            return (
+                _iterations_of(ForLoop(before), ForLoop(op)) if before is not None and before.name == op.name else None
+            )
         case _:
             return None
 
@@ -158,21 +160,21 @@ def _branches_of(branch: Branch) -> _Same | Missed | None:
 
 
 def _alone(side: Side | None) -> Branch | None:
-    """Returns the branch that a side consists of, with its results handed on; None for any other side."""
+    """Returns the branch that a side consists of, with its results yielded; None for any other side."""
     if side is None or len(side.body) != 1:
         return None
     inner = Branch.of(side.body[0])
     return inner if inner is not None and side.ends == inner.results else None
 
 
-def _turns_of(first: ForLoop, second: ForLoop) -> _Same | Missed | None:
+def _iterations_of(first: ForLoop, second: ForLoop) -> _Same | Missed | None:
     """Returns how two loops behind each other are the same, or why they are not; None where no loops are inside."""
-    if second.starts != first.results or not has_loop(first.turn):
+    if second.starts != first.results or not has_loop(first.block):
         return None
     if any(use.owner.operation != second.op for result in first.results for use in result.uses):
         return Missed("what the first of two nests makes is used behind the second")
     limits = zip(first.limits, second.limits, strict=True)
-    same = _compared((first.turn, second.turn), (first.op, second.op), *limits)
+    same = _compared((first.block, second.block), (first.op, second.op), *limits)
     if isinstance(same, _Same) and any(right in first.results for _, right in same.differences):
         return Missed("the second of two nests reads what the first makes")
     return same
@@ -203,9 +205,9 @@ def _one_branch(branch: Branch, inner: Branch, same: _Same) -> None:
 
 
 def _two_turns(first: ForLoop, second: ForLoop, same: _Same) -> None:
-    """Makes turns of a loop, which are not to be written out, of two loops behind each other."""
+    """Makes iterations of a loop, which are not to be written out, of two loops behind each other."""
 
-    def turn(number: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
+    def iteration(number: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
         chosen = same.match.select(build.compare("eq", number, build.constant(0)), same.differences)
         pairs = zip(first.limits, second.limits, strict=True)
         move_here([first.op])
@@ -215,7 +217,7 @@ def _two_turns(first: ForLoop, second: ForLoop, same: _Same) -> None:
         return first.results
 
     with ir.InsertionPoint(first.op):
-        results = build.loop(build.constant(2), first.starts, turn)
+        results = build.loop(build.constant(2), first.starts, iteration)
     build.keep_rolled(parent_of(first.op))
     replace(second.op, results)
 

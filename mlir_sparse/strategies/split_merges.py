@@ -1,8 +1,8 @@
 """Loops that merge two operands, with a branch for each of the three ways in which coordinates meet.
 
-Where a choice without branches decides how far each operand moves, a turn of the loop
+Where a choice without branches decides how far each operand moves, an iteration of the loop
 waits for the coordinates of the one before: a read, a comparison and an addition, eight
-cycles at least. A branch is foreseen instead, and the turns overlap: patterns with any
+cycles at least. A branch is foreseen instead, and the iterations overlap: patterns with any
 regularity (grids, elements, equal or shifted structure, one operand far sparser than the
 other) run up to twice as fast. Where nothing can be foreseen, as between entries drawn at
 random, the branches cost up to half more; such patterns are rarer, and no library that
@@ -27,12 +27,12 @@ from mlir_sparse.loops.value_origins import maker
 
 __all__ = ["SPLIT_MERGES"]
 
-# A body is written three times; in one of this size the order of its turns is not what takes the time.
+# A body is written three times; in one of this size the order of its iterations is not what takes the time.
 _MOST_OPERATIONS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
+class _Merge:
     """What the body of a loop finds out about two coordinates.
 
     Args:
@@ -72,7 +72,7 @@ def _lesser_in(loop: WhileLoop) -> list[Lesser]:
     return [lesser for lesser in found if lesser is not None and lesser.asked(lesser.left)]
 
 
-def _applies(loop: WhileLoop, _: Nest) -> _Meeting | Missed:
+def _applies(loop: WhileLoop, _: Nest) -> _Merge | Missed:
     """Returns how two coordinates meet in a body, or why it stays as it is."""
     why, (lesser, *more) = _why_long(loop), _lesser_in(loop)
     if why:
@@ -82,7 +82,7 @@ def _applies(loop: WhileLoop, _: Nest) -> _Meeting | Missed:
     users = [result for use in lesser.value.uses for result in use.owner.operation.results]
     if more or not is_right or any(map(Lesser.of, (lesser.left, lesser.right, *users))):
         return Missed("more than two operands meet: of the ways that they do most are rare")
-    return _Meeting(loop, lesser.value, lesser.left, lesser.right, is_left, is_right)
+    return _Merge(loop, lesser.value, lesser.left, lesser.right, is_left, is_right)
 
 
 def _why_long(loop: WhileLoop) -> str:
@@ -90,33 +90,33 @@ def _why_long(loop: WhileLoop) -> str:
     inside = (inner for op in (*loop.body, loop.end) for inner in walk(op))
     for count, inner in enumerate(inside):
         if is_loop(inner):
-            return "loops are inside: the order of its turns is not what takes the time"
+            return "loops are inside: the order of its iterations is not what takes the time"
         if count >= _MOST_OPERATIONS:
             return f"more than {_MOST_OPERATIONS} operations are done for a coordinate"
     return ""
 
 
-def _rewrite(meeting: _Meeting, nest: Nest) -> None:
+def _rewrite(merge: _Merge, nest: Nest) -> None:
     """Writes what follows the coordinates once for each way they meet, and each way to its own end."""
-    loop, body = meeting.loop, meeting.loop.body
-    makers = [maker(value) for value in (meeting.least, meeting.left, meeting.right)]
+    loop, body = merge.loop, merge.loop.body
+    makers = [maker(value) for value in (merge.least, merge.left, merge.right)]
     rest = body[max(body.index(op) for op in makers if op in body) + 1 :]
     before = loop.ends
     kinds = [value.type for value in before]
 
     def way(left: bool, right: bool) -> list[ir.Value]:
-        known = meeting.known(left, right)
-        _copy(rest, known, meeting.truths(left, right))
+        known = merge.known(left, right)
+        _copy(rest, known, merge.truths(left, right))
         if left:
             _stay_apart()
         return [known.get(value, value) for value in before]
 
     def apart() -> list[ir.Value]:
-        less = build.compare("ult", meeting.left, meeting.right)
+        less = build.compare("ult", merge.left, merge.right)
         return build.branch(less, lambda: way(left=True, right=False), lambda: way(left=False, right=True), kinds)
 
     with ir.InsertionPoint(loop.end):
-        equal = build.compare("eq", meeting.left, meeting.right)
+        equal = build.compare("eq", merge.left, merge.right)
         ends = build.branch(equal, lambda: way(left=True, right=True), apart, kinds)
     for at, value in enumerate(ends):
         loop.set_end(at, value)
@@ -156,7 +156,7 @@ def _stay_apart() -> None:
 
 
 def _appends(nest: Nest) -> bool:
-    """Returns whether all that loops do is to append entries, so many as each turn finds: no two turns are of one kind.
+    """Returns whether all that loops do is to append entries, as many as each iteration finds: no two are of one kind.
 
     Numbers of two parts are moved by a vector of two lanes.
     """

@@ -182,10 +182,10 @@ def _by_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     An empty row has a vector too, of none of its entries: no branch tells it from others.
     """
     (start,) = row.loop.starts
-    held = sum_of_vectors(row, size, short)
+    accumulator = sum_of_vectors(row, size, short)
     if row.add.name in ("arith.addf", "arith.addi"):
-        return sum_of_lanes(held, start)
-    return build.operation(row.add.name, start.type, start, sum_of_lanes(held))
+        return sum_of_lanes(accumulator, start)
+    return build.operation(row.add.name, start.type, start, sum_of_lanes(accumulator))
 
 
 SUM_ROWS = Strategy("sum-rows", _candidates, _applies, _rewrite)

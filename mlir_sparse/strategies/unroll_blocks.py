@@ -1,7 +1,7 @@
 """Small blocks written out, their rows of the result held as values across the blocks of a row.
 
 Blocks of two to four rows are too small for the lanes of vectors, and loops of as many
-turns cost more than what they do. Here each becomes its products, and a row of blocks reads and
+iterations cost more than what they do. Here each becomes its products, and a row of blocks reads and
 writes its part of the result once.
 """
 
@@ -59,7 +59,7 @@ def _candidates(nest: Nest) -> Sequence[ForLoop]:
 def _applies(loop: ForLoop, _: Nest) -> _Blocks | Missed | None:
     *head, last = loop.body or [loop.op]
     rows = loop_of(last)
-    if not isinstance(rows, ForLoop) or not rows.turns:
+    if not isinstance(rows, ForLoop) or not rows.trip_count:
         return None
     if not all(map(only_reads, head)):
         return Missed("more is done before a block than to read and compute")
@@ -69,7 +69,7 @@ def _applies(loop: ForLoop, _: Nest) -> _Blocks | Missed | None:
     if rows.results or not (len(loads) == len(sums) == len(stores) == 1) or rows.body[-1] != stores[0].op:
         return no_sum
     (element,), (total,), (store,) = loads, sums, stores
-    size = rows.turns, total.turns or 0
+    size = rows.trip_count, total.trip_count or 0
     if not size[1] or size[0] > _MOST_ROWS or prod(size) > _MOST_ENTRIES or len(total.results) != 1:
         written = f"up to {_MOST_ROWS} and {_MOST_ENTRIES} are written out"
         return Missed(f"its blocks have {size[0]} rows and {prod(size)} entries: {written}")
@@ -138,9 +138,9 @@ def _ask_ahead(blocks: _Blocks, here: ir.Value) -> None:
         if len(load.at) != 1 or not any(index in op.operands for op in made) or loads_in(made):
             continue
         # A block of wide numbers is asked for fewer blocks ahead: the bytes are as many.
-        ahead = build.constant(FAR * 8 // (size * build.bytes_of(build.element_of(load.buffer))))
+        later = build.constant(FAR * 8 // (size * build.bytes_of(build.element_of(load.buffer))))
         known = {
-            index: build.add(here, ahead),
+            index: build.add(here, later),
             blocks.rows.index: build.constant(0),
             blocks.sum.index: build.constant(0),
         }
@@ -169,9 +169,9 @@ def _row(blocks: _Blocks, known: dict[ir.Value, ir.Value], number: int, value: i
     known[blocks.rows.index] = build.constant(number)
     for op in blocks.others:
         copy_of(op, known)
-    (held,) = blocks.sum.carried
+    (accumulator,) = blocks.sum.carried
     for entry in range(blocks.size[1]):
-        known |= {blocks.sum.index: build.constant(entry), held: value}
+        known |= {blocks.sum.index: build.constant(entry), accumulator: value}
         (value,) = copy_body(blocks.sum.op, known)
     return value
 

@@ -187,18 +187,18 @@ def _agrees(
         verdict = compare(
             replace(assignment, value=value), operands, {v.name: e for v, e in extents.items()}, as_operand(result)
         )
-    report.line(label, _told(verdict))
+    report.line(label, _text_of(verdict))
     return verdict.passed
 
 
-def _told(verdict: Comparison) -> str:
+def _text_of(verdict: Comparison) -> str:
     noun = "value" if verdict.entries == 1 else "values"
-    told = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} {noun} against NumPy"
+    text = f"{'passed' if verdict.passed else 'FAILED'}: {verdict.entries:,} {noun} against NumPy"
     if verdict.error == 0:
-        return f"{told}, all equal"
+        return f"{text}, all equal"
     if math.isinf(verdict.error):
-        return f"{told}, at least one is wrong"
-    return f"{told}, {verdict.error:.2g} of the rounding to expect, {verdict.allowed:.2g} allowed"
+        return f"{text}, at least one is wrong"
+    return f"{text}, {verdict.error:.2g} of the rounding to expect, {verdict.allowed:.2g} allowed"
 
 
 def _write(job: Job, results: Mapping[str, Tensor], report: Report) -> None:

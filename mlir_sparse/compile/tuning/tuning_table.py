@@ -83,14 +83,14 @@ def _cells(row: TuningRow, best: float | None, converts: bool) -> Iterator[str]:
         yield f"{'-':>10} {'-':>8} {'-':>6}"
     else:
         ratio = f"{row.seconds / best:.2f}" if best else "-"
-        yield f"{row.seconds * 1e3:>10.4g} {ratio:>8} {_told(row.rate, '.3g'):>6}"
+        yield f"{row.seconds * 1e3:>10.4g} {ratio:>8} {_text_of(row.rate, '.3g'):>6}"
     if converts:
-        after = "never" if row.convert is not None and row.pays_after is None else _told(row.pays_after, ",d")
+        after = "never" if row.convert is not None and row.pays_after is None else _text_of(row.pays_after, ",d")
         after = "" if row.seconds is None else after
         milliseconds = None if row.convert is None else row.convert * 1e3
-        yield f"{_told(milliseconds, '.4g'):>11} {after:>10}"
+        yield f"{_text_of(milliseconds, '.4g'):>11} {after:>10}"
     yield f" {row.note}"
 
 
-def _told(number: float | None, form: str) -> str:
+def _text_of(number: float | None, form: str) -> str:
     return "" if number is None else format(number, form)

@@ -24,11 +24,11 @@ __all__ = ["ROLES", "write_columns"]
 
 # Turns of the innermost sum that are written one after another where columns are adjacent: what they read is on its
 # way at the same time.
-_TURNS = 4
+_UNROLLED = 4
 
 
 def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
-    """Writes a loop of which a thread takes turns, several together, as far apart as the block is wide.
+    """Writes a loop of which a thread takes iterations, several together, as far apart as the block is wide.
 
     Where the mapping says so, it takes as many adjacent ones at each of these places.
 
@@ -38,7 +38,7 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Val
         depth: how many loops it is in.
 
     Raises:
-        UnmappedError: for loops below that make more than one sum, and turns that hand something on.
+        UnmappedError: for loops below that make more than one sum, and iterations that yield something.
     """
     loop = ForLoop(op)
     if emitter.mapping.tile == 1 or loop.results:
@@ -57,14 +57,14 @@ def write_columns(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Val
         places = [at]
         while len(places) < count:
             places.append(build.add(places[-1], width))
-        # The first is there, or the turn would not be.
+        # The first is there, or the iteration would not be.
         guards = [None, *(build.compare("ult", place, upper) for place in places[1:])]
         begins = [build.minimum(place, last) for place in places]
         columns: list[dict[ir.Value, ir.Value]] = [
             {loop.index: place} for begin in begins for place in _beside(begin, adjacent)
         ]
         _Columns(emitter, columns, [guard for guard in guards for _ in range(adjacent)]).write(
-            operations_of(loop.turn), depth + 1
+            operations_of(loop.block), depth + 1
         )
         return []
 
@@ -95,7 +95,7 @@ class _Columns:
         self._emitter, self._own, self._guards = emitter, own, guards
 
     def write(self, ops: Sequence[ir.Operation], depth: int) -> list[ir.Value]:
-        """Writes operations once for each column, and loops once for all; returns what each column hands on."""
+        """Writes operations once for each column, and loops once for all; returns what each column yields."""
         yielded: list[ir.Value] = []
         for op in ops:
             loop = self._emitter.kernel.source.spine_of(op)
@@ -120,7 +120,7 @@ class _Columns:
     def _loop(self, loop: Loop, depth: int) -> None:
         """Writes a loop that sums up for all columns at once."""
         if not isinstance(loop, ForLoop) or len(loop.results) != 1:
-            raise UnmappedError(f"expected a loop that hands on one value for each column, but got {loop.op.name}")
+            raise UnmappedError(f"expected a loop that yields one value for each column, but got {loop.op.name}")
         (first,), (carried,), (result,) = loop.starts, loop.carried, loop.results
         start = []
         for own in self._own:
@@ -129,20 +129,20 @@ class _Columns:
         self._emitter.turn_to(self._own[0])
         lower, upper, step = map(self._emitter.value, loop.limits)
         self._emitter.turn_to(None)
-        index, inner = loop.index, operations_of(loop.turn)
+        index, inner = loop.index, operations_of(loop.block)
 
-        def body(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
-            for own, value in zip(self._own, held, strict=True):
+        def body(at: ir.Value, *totals: ir.Value) -> list[ir.Value]:
+            for own, value in zip(self._own, totals, strict=True):
                 own[index], own[carried] = at, value
             return self.write(inner, depth)
 
         straight = self._emitter.mapping.adjacent > 1 and self._is_innermost(inner)
-        sums = unrolled(lower, upper, start, body, _TURNS) if straight else strided(lower, upper, step, start, body)
+        sums = unrolled(lower, upper, start, body, _UNROLLED) if straight else strided(lower, upper, step, start, body)
         for own, made in zip(self._own, sums, strict=True):
             own[result] = made
 
     def _is_innermost(self, ops: Sequence[ir.Operation]) -> bool:
-        """Returns whether turns hold no loop and store nothing, so that some may be written and not count."""
+        """Returns whether iterations hold no loop and store nothing, so that some may be written and not count."""
         return not any(is_nest(one) or one.name == "memref.store" for op in ops for one in walk(op))
 
 

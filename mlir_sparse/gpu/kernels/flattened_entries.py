@@ -66,7 +66,7 @@ class FlattenedEntries:
         # What writes the term of an entry, where the threads of a block make them together.
         self._made: Callable[[ir.Value], ir.Value] | None = None
         self._loops = self._chain(count)
-        self._bodies = [operations_of(loop.turn) for loop in self._loops]
+        self._bodies = [operations_of(loop.block) for loop in self._loops]
         self._last_loop = self._innermost()
         self._listed = isinstance(self._loops[0], WhileLoop)
         self._searches = () if self._listed else tuple(self._found())
@@ -138,7 +138,7 @@ class FlattenedEntries:
             return []
 
         def summed(base: ir.Value) -> list[ir.Value]:
-            # Threads beyond the last entry have no turn, and nothing to add.
+            # Threads beyond the last entry have no iteration, and nothing to add.
             first = build.minimum(build.multiply(build.add(base, row), chunk), count)
             if STAGED in mapping.roles:
                 above = self._loops[:-1]
@@ -163,7 +163,7 @@ class FlattenedEntries:
 
         def body(at: ir.Value, *parents: ir.Value) -> list[ir.Value]:
             found = self._advanced(at, parents)
-            with self._emitter.turns():
+            with self._emitter.iterations():
                 self._enter(at, found)
                 self._emitter.block(self._bodies[-1], len(self._loops))
             return found
@@ -175,11 +175,11 @@ class FlattenedEntries:
         last = build.subtract(count, build.constant(1))
         start = build.minimum(first, last)
 
-        def body(turn: ir.Value, *parents: ir.Value) -> list[ir.Value]:
-            at = build.add(first, turn)
+        def body(iteration: ir.Value, *parents: ir.Value) -> list[ir.Value]:
+            at = build.add(first, iteration)
             entry = build.minimum(at, last)
             found = self._advanced(entry, parents)
-            with self._emitter.turns():
+            with self._emitter.iterations():
                 self._enter(entry, found)
                 self._emitter.within(
                     build.compare("ult", at, count),
@@ -285,26 +285,26 @@ class FlattenedEntries:
         kind = carried.type
         entry = build.minimum(first, build.subtract(count, build.constant(1)))
         parents = self._first(entry)
-        with emitter.turns():
+        with emitter.iterations():
             self._enter(entry, parents)
             start = [combine_partials.identity(operator, kind), *(emitter.value(index) for index in indices), *parents]
         rank = len(indices)
 
         def body(at: ir.Value, so_far: ir.Value, *state: ir.Value) -> list[ir.Value]:
             here, found = list(state[:rank]), self._advanced(at, state[rank:])
-            with emitter.turns() as counted:
+            with emitter.iterations() as counted:
                 self._enter(at, found)
                 now = [emitter.value(index) for index in indices]
-                held = so_far
+                accumulator = so_far
                 if rank:
                     other = _any([build.compare("ne", one, two) for one, two in zip(now, here, strict=True)])
                     emitter.always(lambda: build.branch(other, lambda: emitter.store_at(store, so_far, here)))
-                    held = build.select(other, combine_partials.identity(operator, kind), so_far)
-                emitter.bind(carried, held)
+                    accumulator = build.select(other, combine_partials.identity(operator, kind), so_far)
+                emitter.bind(carried, accumulator)
                 if self._made is not None:
-                    whole = [combine_partials.combined(operator, held, self._made(at))]
+                    whole = [combine_partials.combined(operator, accumulator, self._made(at))]
                 else:
-                    whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [held])
+                    whole = counted(emitter.block(self._bodies[-1], len(self._loops)), [accumulator])
             return [*whole, *now, *found]
 
         whole, *state = strided(first, end, build.constant(1), start, body)
@@ -337,7 +337,7 @@ class FlattenedEntries:
 
 
 def _index(loop: Loop) -> ir.Value:
-    return loop.turn.arguments[0]
+    return loop.block.arguments[0]
 
 
 def _follows(place: ir.Value, other: ir.Value) -> bool:

@@ -1,7 +1,7 @@
 """The pass that writes sparse results without appending: no thread can append to a result that others append to.
 
 Where the result has the entries of one operand, the position of an entry is that of the operand's, and values are all
-that is written. Any other result is written in two turns, of which the first counts.
+that is written. Any other result is written in two phases, of which the first counts.
 """
 
 from __future__ import annotations

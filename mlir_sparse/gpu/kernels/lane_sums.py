@@ -31,7 +31,7 @@ def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value
         upper,
         build.constant(lanes),
         own,
-        lambda at, one: emitter.turn(loop, at, [one], depth),
+        lambda at, one: emitter.iteration(loop, at, [one], depth),
     )
     whole = combine_partials.over_lanes(emitter.combine, part, _halves(lanes // 2, 1))
     emitter.guard(build.compare("eq", lane, build.constant(0)))
@@ -41,27 +41,27 @@ def write_lanes(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value
 def _bounds(emitter: Emitter, loop: ForLoop) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Returns the bounds of a loop that sums up, and what it starts from."""
     if len(loop.results) != 1:
-        raise UnmappedError(f"expected a loop that hands on one value, but got {len(loop.results)}")
+        raise UnmappedError(f"expected a loop that yields one value, but got {len(loop.results)}")
     lower, upper, start = map(emitter.value, (*loop.bounds, *loop.starts))
     return lower, upper, start
 
 
 def write_rows(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
-    """Writes a loop whose turns go to rows of threads, in steps of the whole grid."""
+    """Writes a loop whose iterations go to rows of threads, in steps of the whole grid."""
     kernel, loop = emitter.kernel, ForLoop(op)
     carried = [combine_partials.identity(emitter.combine, result.type) for result in loop.results]
 
-    def apart(at: ir.Value, *held: ir.Value) -> list[ir.Value]:
-        return emitter.turn(loop, at, held, depth)
+    def apart(at: ir.Value, *carried: ir.Value) -> list[ir.Value]:
+        return emitter.iteration(loop, at, carried, depth)
 
-    def together(base: ir.Value, *held: ir.Value) -> list[ir.Value]:
+    def together(base: ir.Value, *carried: ir.Value) -> list[ir.Value]:
         emitter.rows_of_block = loop, base
         at = build.add(base, kernel.identity("thread_id", "y"))
         inside_ = build.compare("ult", at, upper)
         last = build.subtract(upper, build.constant(1))
         made: list[ir.Value] = []
-        emitter.within(inside_, lambda: made.extend(emitter.turn(loop, build.minimum(at, last), held, depth)))
-        return [build.select(inside_, m, h) for m, h in zip(made, held, strict=True)]
+        emitter.within(inside_, lambda: made.extend(emitter.iteration(loop, build.minimum(at, last), carried, depth)))
+        return [build.select(inside_, m, h) for m, h in zip(made, carried, strict=True)]
 
     first, upper, step = steps(emitter, loop, "rows")
     if emitter.shares:

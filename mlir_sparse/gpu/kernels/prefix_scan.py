@@ -64,8 +64,8 @@ class _Parts:
         self.count = kernel.extent(_COUNTS, 0)
         sums = kernel.extent(_SUMS, 0)
         self.number = build.subtract(sums, one)
-        turns = build.operation("arith.ceildivui", sums.type, self.count, build.multiply(self.number, lanes))
-        self.length = build.multiply(turns, lanes)
+        steps = build.operation("arith.ceildivui", sums.type, self.count, build.multiply(self.number, lanes))
+        self.length = build.multiply(steps, lanes)
         row, warps = kernel.identity("thread_id", "y"), kernel.identity("block_dim", "y")
         self.first = build.add(build.multiply(kernel.identity("block_id", "x"), warps), row)
         self.step = build.multiply(kernel.identity("grid_dim", "x"), warps)
@@ -98,7 +98,7 @@ def _begins(kernel: KernelText) -> None:
         begin, end = parts.bounds(part)
         before = _summed(parts.lane, part, sums)
 
-        def turn(base: ir.Value, so_far: ir.Value) -> list[ir.Value]:
+        def iteration(base: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             at = build.add(base, parts.lane)
             there = build.compare("ult", at, end)
             # Lanes stay together: those beyond the end take nothing.
@@ -108,7 +108,7 @@ def _begins(kernel: KernelText) -> None:
             build.branch(there, lambda: _put(build.add(so_far, ahead), begins, at))
             return [build.add(so_far, whole)]
 
-        (after,) = strided(begin, end, lanes, [before], turn)
+        (after,) = strided(begin, end, lanes, [before], iteration)
         following = build.add(part, build.constant(1))
         last = build.compare("eq", following, parts.number)
 

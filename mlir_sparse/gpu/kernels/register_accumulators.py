@@ -21,9 +21,9 @@ from mlir_sparse.loops.regions import walk
 if TYPE_CHECKING:
     from mlir_sparse.gpu.write_loops import Emitter
 
-__all__ = ["HELD", "ROLES", "write_held"]
+__all__ = ["ACCUMULATED", "ROLES", "write_accumulated"]
 
-HELD = "held"
+ACCUMULATED = "accumulated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Level:
     role: str
 
 
-def write_held(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
+def write_accumulated(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
     """Writes a loop that adds to elements of loops inside it, those loops around it.
 
     Args:
@@ -61,7 +61,7 @@ class _Held:
         self._store, self._load = stores[0], loads[0]
 
     def _chain(self, outermost: ForLoop, depth: int) -> list[_Level]:
-        """Returns the loops down to those that hand on a sum."""
+        """Returns the loops down to those that yield a sum."""
         found: list[_Level] = []
         loop: Loop | None = outermost
         while isinstance(loop, ForLoop):
@@ -73,7 +73,7 @@ class _Held:
 
     def write(self) -> None:
         """Writes the loops, at the insertion point."""
-        self._open([level for level in self._loops if level.role != HELD])
+        self._open([level for level in self._loops if level.role != ACCUMULATED])
 
     def _open(self, around: list[_Level]) -> None:
         """Writes the loops over elements, and in them the sum."""
@@ -106,40 +106,40 @@ class _Held:
             raise UnmappedError(f"expected elements that loops over elements tell, but got {op}")
         return copied(op, self._again)[ir.OpResult(value).result_number]
 
-    def _loop(self, number: int, held: ir.Value) -> ir.Value:
+    def _loop(self, number: int, accumulator: ir.Value) -> ir.Value:
         """Writes the loops from one on; returns what has been added up."""
         level = self._loops[number]
-        if level.role != HELD:
-            return self._body(number, held)
+        if level.role != ACCUMULATED:
+            return self._body(number, accumulator)
         lower, upper, step = map(self._emitter.value, level.loop.limits)
 
         def body(at: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             self._emitter.bind(level.loop.index, at)
             return [self._body(number, so_far)]
 
-        (total,) = strided(lower, upper, step, [held], body)
+        (total,) = strided(lower, upper, step, [accumulator], body)
         return total
 
-    def _body(self, number: int, held: ir.Value) -> ir.Value:
+    def _body(self, number: int, accumulator: ir.Value) -> ir.Value:
         level, emitter = self._loops[number], self._emitter
         below = self._loops[number + 1].loop.op if number + 1 < len(self._loops) else None
-        with emitter.turns() as counted:
-            made = self._ops(level, below, held, number)
-            (made,) = counted([made], [held])
+        with emitter.iterations() as counted:
+            made = self._ops(level, below, accumulator, number)
+            (made,) = counted([made], [accumulator])
         return made
 
-    def _ops(self, level: _Level, below: ir.Operation | None, held: ir.Value, number: int) -> ir.Value:
+    def _ops(self, level: _Level, below: ir.Operation | None, accumulator: ir.Value, number: int) -> ir.Value:
         emitter = self._emitter
         for op in level.loop.body:
             if below is not None and op == below:
-                held = self._loop(number + 1, held)
+                accumulator = self._loop(number + 1, accumulator)
             elif op == self._load.op:
-                emitter.bind(op.results[0], held)
+                emitter.bind(op.results[0], accumulator)
             elif op == self._store.op and self._store.value is not None:
-                held = emitter.value(self._store.value)
+                accumulator = emitter.value(self._store.value)
             else:
                 emitter.one(op, level.depth + 1)
-        return held
+        return accumulator
 
 
-ROLES = {HELD: LoopRole(write_held, divides=False)}
+ROLES = {ACCUMULATED: LoopRole(write_accumulated, divides=False)}

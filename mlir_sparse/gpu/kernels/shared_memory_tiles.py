@@ -87,7 +87,7 @@ def _of_block(emitter: Emitter, loop: ForLoop, row: ForLoop, base: ir.Value) -> 
 
 
 def _at(emitter: Emitter, value: ir.Value, index: ir.Value, place: ir.Value) -> ir.Value:
-    """Returns a value of the function as it is for another turn of the loop over rows."""
+    """Returns a value of the function as it is for another iteration of the loop over rows."""
     if value == index:
         return place
     if not depends(value, index):
@@ -136,14 +136,14 @@ class _Terms:
 
     def __init__(self, emitter: Emitter, loop: ForLoop, above: Sequence[Loop], apart: int = 0) -> None:
         self._emitter, self._loop, self._apart = emitter, loop, apart
-        self._inner = operations_of(loop.turn)
+        self._inner = operations_of(loop.block)
         indices = [outer.index for outer in above if isinstance(outer, ForLoop)]
         used = [operand for one in self._inner for operand in one.operands]
         if len(loop.results) != 1 or any(depends(operand, index) for operand in used for index in indices):
             raise UnmappedError(f"expected one sum, whose terms do not depend on the row, for {STAGED}")
         self.kind = loop.results[0].type
         count = _THREADS * emitter.mapping.chunk
-        self._held = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)
+        self._terms = emitter.kernel.shared(count + (count // apart if apart else 0), self.kind)
 
     def fill(self, first: ir.Value, last: ir.Value) -> None:
         """Writes the terms of some entries: all are read before any is stored; beyond the last it is read again."""
@@ -158,11 +158,11 @@ class _Terms:
             terms.append((self._term(build.add(first, build.widened(near))), build.widened(place)))
             place = build.add(place, step)
         for term, at in terms:
-            build.store(term, self._held, self._place(at))
+            build.store(term, self._terms, self._place(at))
 
     def of(self, number: ir.Value) -> ir.Value:
         """Returns the term of an entry, by its number in the block."""
-        return build.load(self._held, self._place(number))
+        return build.load(self._terms, self._place(number))
 
     def _place(self, number: ir.Value) -> ir.Value:
         if not self._apart:
@@ -172,7 +172,7 @@ class _Terms:
 
     def _term(self, at: ir.Value) -> ir.Value:
         (carried,), operator = self._loop.carried, self._emitter.combine
-        with self._emitter.turns() as counted:
+        with self._emitter.iterations() as counted:
             self._emitter.bind(self._loop.index, at)
             none = combine_partials.identity(operator, carried.type)
             self._emitter.bind(carried, none)

@@ -15,22 +15,22 @@ class Guards:
     """The conditions that hold for what is written at the moment."""
 
     def __init__(self) -> None:
-        # What must hold for a thread to store; and what of it says that a turn counts.
+        # What must hold for a thread to store; and what of it says that an iteration counts.
         self._guards: list[ir.Value] = []
         self._found: list[ir.Value] = []
 
     def found(self, condition: ir.Value) -> None:
-        """Says what must hold for a turn to count, in the rest of the block."""
+        """Says what must hold for an iteration to count, in the rest of the block."""
         self._guards.append(condition)
         self._found.append(condition)
 
     @property
     def searches(self) -> bool:
-        """Returns whether some turns do not count."""
+        """Returns whether some iterations do not count."""
         return bool(self._found)
 
     @contextmanager
-    def turns(self) -> Iterator[Callable[[Sequence[ir.Value], Sequence[ir.Value]], list[ir.Value]]]:
+    def iterations(self) -> Iterator[Callable[[Sequence[ir.Value], Sequence[ir.Value]], list[ir.Value]]]:
         """Ends what guards say that come up in the meantime.
 
         Yields a function that returns values, or what they were before where something looked up is not there.
@@ -68,7 +68,7 @@ class Guards:
         self._guards.pop()
 
     def always(self, write: Callable[[], object]) -> None:
-        """Writes what threads do whatever they looked up: about turns before."""
+        """Writes what threads do whatever they looked up: about iterations before."""
         kept, self._guards = self._guards, []
         write()
         self._guards = kept

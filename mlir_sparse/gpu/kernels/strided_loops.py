@@ -23,16 +23,16 @@ _AXES = {"rows": ("x", "y"), "columns": ("y", "x")}
 
 
 def divided(emitter: Emitter, op: ir.Operation, depth: int) -> list[ir.Value]:
-    """Writes a loop each of whose turns is one thread's, or one block's, and hands nothing on."""
+    """Writes a loop each of whose iterations is one thread's, or one block's, and yields nothing."""
     role, loop = emitter.mapping.role(depth), ForLoop(op)
     if loop.results:
-        raise UnmappedError(f"expected turns that hand nothing on, for {role}")
-    strided(*steps(emitter, loop, role), (), lambda at: emitter.turn(loop, at, (), depth))
+        raise UnmappedError(f"expected iterations that yield nothing, for {role}")
+    strided(*steps(emitter, loop, role), (), lambda at: emitter.iteration(loop, at, (), depth))
     return []
 
 
 def steps(emitter: Emitter, loop: ForLoop, role: str) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Returns where a thread's turns of a loop begin, where the loop ends, and how far it is to the next."""
+    """Returns where a thread's iterations of a loop begin, where the loop ends, and how far it is to the next."""
     kernel = emitter.kernel
     lower, upper = map(emitter.value, loop.bounds)
     match role:
@@ -46,18 +46,18 @@ def steps(emitter: Emitter, loop: ForLoop, role: str) -> tuple[ir.Value, ir.Valu
             first, step = kernel.identity("block_id", "z"), kernel.identity("grid_dim", "z")
         case "spread":
             first, step = kernel.identity("thread_id", "x"), build.constant(emitter.mapping.lanes)
-        case "run":
+        case "serial":
             return lower, upper, build.constant(1)
         case _:
-            raise UnmappedError(f"expected turns that are a thread's each, but got {role}")
+            raise UnmappedError(f"expected iterations that are a thread's each, but got {role}")
     return build.add(lower, first), upper, step
 
 
-# Blocks along z, lanes of a row that share nothing, and one thread for all turns.
+# Blocks along z, lanes of a row that share nothing, and one thread for all iterations.
 ROLES = {
     "layers": LoopRole(divided, grid="z"),
     "spread": LoopRole(divided),
-    "run": LoopRole(lambda emitter, op, depth: emitter.rebuilt(op, depth + 1), divides=False),
+    "serial": LoopRole(lambda emitter, op, depth: emitter.rebuilt(op, depth + 1), divides=False),
 }
 
 
@@ -69,45 +69,45 @@ def strided(
 
 
 def unrolled(
-    lower: ir.Value, upper: ir.Value, start: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], turns: int
+    lower: ir.Value, upper: ir.Value, start: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], together: int
 ) -> list[ir.Value]:
-    """Writes an `scf.for` that makes some turns at a time, and those left over, if any, at once as well.
+    """Writes an `scf.for` that makes some iterations at a time, and those left over, if any, at once as well.
 
     All of them load first, and compute then, so that what they load is on its way at the same time. Left over are
-    fewer: those that are too many repeat the last one, and what they hand on does not count.
+    fewer: those that are too many repeat the last one, and what they yield does not count.
 
     Args:
         lower: where it begins.
         upper: where it ends, not before.
-        start: what the first turn is handed.
-        body: takes the index and what the turn before handed on, and returns what this one does; it stores nothing.
-        turns: how many at a time, a power of two.
+        start: what the first iteration is handed.
+        body: takes the index and what the iteration before yielded, and returns what this one does; it stores nothing.
+        together: how many at a time, a power of two.
     """
     count = build.subtract(upper, lower)
-    whole = build.add(lower, build.bits_of("andi", count, build.constant(-turns)))
+    whole = build.add(lower, build.bits_of("andi", count, build.constant(-together)))
 
-    def some(at: ir.Value, *held: ir.Value) -> Sequence[ir.Value]:
-        carried: Sequence[ir.Value] = held
-        for turn in range(turns):
-            carried = body(build.add(at, build.constant(turn)), *carried)
+    def some(at: ir.Value, *before: ir.Value) -> Sequence[ir.Value]:
+        carried: Sequence[ir.Value] = before
+        for number in range(together):
+            carried = body(build.add(at, build.constant(number)), *carried)
         _load_first()
         return carried
 
-    made = strided(lower, whole, build.constant(turns), start, some)
+    made = strided(lower, whole, build.constant(together), start, some)
     build.keep_rolled(result_maker(made[0]))
     left = build.compare("ult", whole, upper)
     kinds = [value.type for value in made]
-    return build.branch(left, lambda: _left_over(whole, upper, made, body, turns - 1), lambda: made, kinds)
+    return build.branch(left, lambda: _left_over(whole, upper, made, body, together - 1), lambda: made, kinds)
 
 
 def _left_over(
-    lower: ir.Value, upper: ir.Value, held: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], most: int
+    lower: ir.Value, upper: ir.Value, start: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], most: int
 ) -> list[ir.Value]:
-    """Writes turns of which the first is there, and returns what the last one hands on that is."""
+    """Writes iterations of which the first is there, and returns what the last one yields that is."""
     last = build.subtract(upper, build.constant(1))
-    carried = list(body(lower, *held))
-    for turn in range(1, most):
-        at = build.add(lower, build.constant(turn))
+    carried = list(body(lower, *start))
+    for number in range(1, most):
+        at = build.add(lower, build.constant(number))
         counts = build.compare("ult", at, upper)
         handed = body(build.minimum(at, last), *carried)
         pairs = zip(handed, carried, strict=True)

@@ -1,4 +1,4 @@
-"""Sparse results with a structure of their own, in two turns: entries are counted, and then stored.
+"""Sparse results with a structure of their own, in two phases: entries are counted, and then stored.
 
 No thread can append where others do. So the loops are written twice. The first time they count the entries of each
 owner, such as a row; of the counts a scan makes where the entries of each owner begin. The second time each thread
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mlir_sparse._mlir import bindings, ir
-from mlir_sparse.assembly.assemble import turns_of
+from mlir_sparse.assembly.assemble import loops_to_close
 from mlir_sparse.assembly.result_arguments import ResultLevels, result_levels
 from mlir_sparse.assembly.result_chain import Carrier, Chain, end_function, find_chain
 from mlir_sparse.gpu.unmapped_error import UnmappedError
@@ -229,7 +229,7 @@ def _rewrite(function: ir.Operation, chain: Chain, part: _Part, depth: int) -> N
         part.start(block, chain)
         nothing = build.constant(0)
     outer, coordinates = _owner(chain, depth)
-    closes = [] if part.listed else [one for one in turns_of(chain) if one[0] in part.levels]
+    closes = [] if part.listed else [one for one in loops_to_close(chain) if one[0] in part.levels]
     sizes = list(start.operands)[:depth]
     chain.start.replace_all_uses_with(nothing)
     for value in chain.values:
@@ -253,10 +253,10 @@ def _rewrite(function: ir.Operation, chain: Chain, part: _Part, depth: int) -> N
 
 
 def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[ir.Value]]:
-    """Returns the loops whose turns have entries one behind another, and the coordinates of a turn.
+    """Returns the loops whose iterations have entries one behind another, and the coordinates of an iteration.
 
     Raises:
-        UnmappedError: where there are several such loops, or a turn has several coordinates.
+        UnmappedError: where there are several such loops, or an iteration has several coordinates.
     """
     found = [(chain.around(insert.op)[:depth], list(insert.coordinates)[:depth]) for insert in chain.inserts]
     loops, coordinates = found[0]
@@ -267,7 +267,7 @@ def _owner(chain: Chain, depth: int) -> tuple[list[Carrier], list[ir.Value]]:
 
 
 def _begin(carrier: Carrier, coordinates: Sequence[ir.Value], sizes: Sequence[ir.Value], part: _Part) -> ir.Value:
-    """Lets each turn of a loop begin with an owner's first entry; returns its number."""
+    """Lets each iteration of a loop begin with an owner's first entry; returns its number."""
     with ir.InsertionPoint(_first_user(carrier)):
         begin = part.begin(_place(coordinates, sizes))
     carrier.entry.replace_all_uses_with(begin)
@@ -290,4 +290,4 @@ def _first_user(carrier: Carrier) -> ir.Operation:
         while parent_of(op) != carrier.loop.op:
             op = parent_of(op)
         users.append(op)
-    return next(op for op in operations_of(carrier.loop.turn) if op in users)
+    return next(op for op in operations_of(carrier.loop.block) if op in users)

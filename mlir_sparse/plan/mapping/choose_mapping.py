@@ -18,7 +18,7 @@ from mlir_sparse.plan.mapping.map_blocks import map_blocks
 from mlir_sparse.plan.mapping.map_trees import map_tree
 from mlir_sparse.plan.mapping.map_two_phase import map_two_phase
 from mlir_sparse.plan.mapping.mapped_nest import CPU, MappedNest, shared_structure
-from mlir_sparse.plan.mapping.nest_to_map import CHUNK, THREADS, Level, NestToMap, Types, held_roles
+from mlir_sparse.plan.mapping.nest_to_map import CHUNK, THREADS, Level, NestToMap, Types, accumulator_roles
 from mlir_sparse.plan.mapping.two_phase_results import two_phase_assembly
 from mlir_sparse.plan.order.storage_choice import is_packed
 from mlir_sparse.plan.plan_steps import Generic, combining_name
@@ -104,7 +104,7 @@ def _dense(nest: NestToMap) -> MappedNest:
         return nest.map_in_order(
             (*kept, *summed), "a thread an element", [ThreadMapping("all", ("rows",), (1, THREADS))]
         )
-    roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["run"] * (len(kept) - 3), "columns")
+    roles = ("rows", *(["layers"] if len(kept) > 2 else []), *["serial"] * (len(kept) - 3), "columns")
     return nest.map_in_order((*kept, *summed), "a thread an element", nest.column_cases(roles, kept[-1]))
 
 
@@ -114,11 +114,11 @@ def _whole(nest: NestToMap, kept: Sequence[IndexVar]) -> MappedNest:
     if any(not nest.owners(subscript) for subscript in nest.step.target.subscripts):
         why = "atomic, because several levels add up to one element"
         nest.need_atomics(why)
-        roles = ["rows", *["run"] * (len(loops) - 2), *["columns"] * (len(loops) > 1)]
+        roles = ["rows", *["serial"] * (len(loops) - 2), *["columns"] * (len(loops) > 1)]
         atomic = True
     else:
         why, atomic = "a thread an element, over levels in their order", False
-        roles = held_roles([variable in kept for variable in loops])
+        roles = accumulator_roles([variable in kept for variable in loops])
     cases = nest.column_cases(tuple(roles), loops[-1], atomic=atomic) if kept and "columns" in roles else []
     threads = (32, THREADS // 32) if "columns" in roles else (1, THREADS)
     single = ThreadMapping("all", tuple(roles), threads, atomic=atomic)
@@ -144,7 +144,7 @@ def _list(nest: NestToMap, lead: Access, encoding: Encoding) -> MappedNest:
     entries = ("entries",) * len(own)
     loops = (*own, *kept, *summed)
     if kept:
-        roles = (*entries, *["run"] * (len(kept) - 1), "columns")
+        roles = (*entries, *["serial"] * (len(kept) - 1), "columns")
         return nest.map_in_order(loops, why, nest.column_cases(roles, kept[-1], atomic=bool(shared)))
     sums = own[-1] not in nest.parallel and not summed
     if summed and not shared and nest.combine and len(loops) == len(own) + 1:

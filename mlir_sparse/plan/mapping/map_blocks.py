@@ -8,7 +8,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.mapping.mapped_nest import CPU, MappedNest
-from mlir_sparse.plan.mapping.nest_to_map import THREADS, Level, NestToMap, held_roles
+from mlir_sparse.plan.mapping.nest_to_map import THREADS, Level, NestToMap, accumulator_roles
 from mlir_sparse.plan.order.storage_choice import is_packed
 from mlir_sparse.program.thread_mapping import ThreadMapping
 from mlir_sparse.text.listed_words import listed
@@ -41,7 +41,7 @@ def map_blocks(nest: NestToMap, lead: Access, encoding: Encoding) -> MappedNest:
         # Where the sparsifier has the loops over what blocks do not have is not known before.
         return MappedNest(nest.step, (ThreadMapping("rows", ("rows",), (1, THREADS)),), nest.combine, why, names[:1])
     counted = [kind.functions.has_full_loop for kind in encoding.level_types]
-    roles = held_roles([*owned, *[True] * len(kept)], [*counted, *[True] * len(kept)])
+    roles = accumulator_roles([*owned, *[True] * len(kept)], [*counted, *[True] * len(kept)])
     if kept:
         return MappedNest(nest.step, tuple(nest.column_cases(tuple(roles), kept[-1])), nest.combine, why, names)
     if owned.count(True) > 1:
@@ -71,7 +71,9 @@ def _scattered(
     joined = first.functions.has_full_loop and is_packed(second) and second.unique and owned[1]
     depth = 2 if joined else 1
     leading = ("entries", "entries") if joined else ("rows",)
-    rest = [role if role == "held" else "run" for role in held_roles([*owned[depth:], *[True] * len(kept)])]
+    rest = [
+        role if role == "accumulated" else "serial" for role in accumulator_roles([*owned[depth:], *[True] * len(kept)])
+    ]
     if kept:
         roles = (*leading, *rest[:-1], "columns")
         return MappedNest(nest.step, tuple(nest.column_cases(roles, kept[-1], atomic=True)), nest.combine, why, names)

@@ -31,17 +31,19 @@ def map_tree(nest: NestToMap, lead: Access, levels: list[Level]) -> MappedNest:
             f"convert all but one to storage with a dense level for {own[0]}, such as CSR, or {CPU}"
         )
     kept, summed = nest.remaining_loops(own)
-    ahead = next((n for n, level in enumerate(levels) if not level.parallel), len(levels))
-    ahead = min(ahead, next((n for n in range(1, len(own)) if not nest.walks_alone(lead, own[n])), ahead) or ahead)
-    if ahead == 0:
+    parallel = next((n for n, level in enumerate(levels) if not level.parallel), len(levels))
+    parallel = min(
+        parallel, next((n for n in range(1, len(own)) if not nest.walks_alone(lead, own[n])), parallel) or parallel
+    )
+    if parallel == 0:
         return _scattering(nest, lead, levels, kept, summed)
-    sums = len(levels) - ahead
+    sums = len(levels) - parallel
     if sums > 1 and kept and nest.combine and all(level.joined for level in levels[1:]) and nest.is_only_sparse(lead):
         return _fibres(nest, levels, len(levels) - 1, kept, summed)
-    depth = _entry_depth(levels[:ahead])
+    depth = _entry_depth(levels[:parallel])
     if depth > 1:
         return _per_entry(nest, lead, levels, depth, kept, summed)
-    return _per_row(nest, lead, levels, ahead, kept, summed)
+    return _per_row(nest, lead, levels, parallel, kept, summed)
 
 
 def _entry_depth(levels: Sequence[Level]) -> int:
@@ -57,34 +59,36 @@ def _per_row(
     nest: NestToMap,
     lead: Access,
     levels: list[Level],
-    ahead: int,
+    parallel: int,
     kept: Sequence[IndexVar],
     summed: Sequence[IndexVar],
 ) -> MappedNest:
     """Maps rows to rows of threads; across them columns, or the terms of each sum."""
     own = [level.variable for level in levels]
-    loops = (*own[:ahead], *kept, *own[ahead:], *summed)
-    inner = ["run"] * (ahead - 1)
-    if ahead > 1 and levels[1].dense:
+    loops = (*own[:parallel], *kept, *own[parallel:], *summed)
+    inner = ["serial"] * (parallel - 1)
+    if parallel > 1 and levels[1].dense:
         inner[0] = "layers"
     if kept:
-        roles = ("rows", *inner, *["run"] * (len(kept) - 1), "columns")
+        roles = ("rows", *inner, *["serial"] * (len(kept) - 1), "columns")
         return nest.map_in_order(
             loops,
             f"a row of threads each {own[0]}, a thread each {kept[-1]}",
-            nest.column_cases(roles, kept[-1], (*own[ahead:], *summed)),
+            nest.column_cases(roles, kept[-1], (*own[parallel:], *summed)),
         )
-    if ahead > 1 and not levels[1].dense and nest.walks_alone(lead, own[1]) and len(own) == 2:
+    if parallel > 1 and not levels[1].dense and nest.walks_alone(lead, own[1]) and len(own) == 2:
         cases = nest.lane_cases(("rows", "spread"), lead, 1, level=levels[1], parent=levels[0])
         return nest.map_in_order(loops, f"lanes of a row of threads each {own[1]} of {own[0]}", cases)
-    rest = loops[ahead:]
+    rest = loops[parallel:]
     if not nest.sums(lead, rest):
         return nest.map_in_order(
             loops, f"a thread each {own[0]}", [ThreadMapping("thread", ("rows", *inner), (1, THREADS))]
         )
     roles = ("rows", *inner, "lanes")
-    cases = nest.lane_cases(roles, lead, ahead, levels[ahead] if ahead < len(levels) else None, levels[ahead - 1], rest)
-    if ahead == 1 and len(rest) == 1 and levels[0].dense and levels[-1].joined and nest.is_only_sparse(lead):
+    cases = nest.lane_cases(
+        roles, lead, parallel, levels[parallel] if parallel < len(levels) else None, levels[parallel - 1], rest
+    )
+    if parallel == 1 and len(rest) == 1 and levels[0].dense and levels[-1].joined and nest.is_only_sparse(lead):
         longest = Longest(lead.tensor, 1)
         cases = [replace(c, tests=(*c.tests, Within(longest, MOST_ITERATIONS * c.lanes))) for c in cases]
         others = (access for access in accesses_of(nest.step.payload) if access != lead)
@@ -116,7 +120,7 @@ def _per_entry(
     what = "entry" if depth == len(levels) else "fibre"
     entries = ("entries",) * depth
     if kept:
-        roles = (*entries, *["run"] * (len(kept) - 1), "columns")
+        roles = (*entries, *["serial"] * (len(kept) - 1), "columns")
         return nest.map_in_order(
             loops,
             f"a row of threads each {what} of {lead}",
@@ -141,7 +145,7 @@ def _per_entry(
 
 
 def _side_by_side(nest: NestToMap, variable: IndexVar) -> bool:
-    """Returns whether all arrays that have a variable have it last, so that its turns follow each other in memory."""
+    """Returns whether all arrays with a variable have it last, so that its iterations follow each other in memory."""
     reads = accesses_of(nest.step.payload)
     arrays = [one for one in reads if nest.types[one.tensor].encoding is None and variable in one.indices]
     return all(one.subscripts[-1] == variable for one in arrays)
@@ -153,7 +157,7 @@ def _fibres(
     """Maps fibres to rows of threads, where several of them are summed."""
     own = [level.variable for level in levels]
     loops = (*own[:depth], *kept, *own[depth:], *summed)
-    roles = (*["entries"] * depth, *["run"] * (len(kept) - 1), "columns")
+    roles = (*["entries"] * depth, *["serial"] * (len(kept) - 1), "columns")
     between = [level.variable for level in levels[:depth] if not level.parallel]
     why = f"a row of threads each fibre; atomic, because fibres of one element differ in {listed(between)}"
     return nest.map_in_order(loops, why, nest.column_cases(roles, kept[-1], (*own[depth:], *summed), atomic=True))
@@ -169,8 +173,8 @@ def _scattering(
     if owned is not None and alone and nest.walks_alone(lead, own[owned]):
         loops = (*own[: owned + 1], *kept, *own[owned + 1 :], *summed)
         below = any(level.parallel for level in levels[owned + 1 :])
-        hold = "held" if nest.is_only_sparse(lead) and not below else "run"
-        roles = (*[hold] * owned, "rows", *["run"] * (len(kept) - 1), *["columns"] * bool(kept))
+        hold = "accumulated" if nest.is_only_sparse(lead) and not below else "serial"
+        roles = (*[hold] * owned, "rows", *["serial"] * (len(kept) - 1), *["columns"] * bool(kept))
         why = f"threads each {own[owned]}, which run over {listed(own[:owned])} together"
         cases = nest.column_cases(roles, kept[-1]) if kept else [ThreadMapping("thread", roles, (1, THREADS))]
         return nest.map_in_order(loops, why, cases)
@@ -182,7 +186,7 @@ def _scattering(
     loops = (*own[: max(depth, 1)], *kept, *own[max(depth, 1) :], *summed)
     leading = ("entries",) * depth if depth > 1 else ("rows",)
     if kept:
-        roles = (*leading, *["run"] * (len(kept) - 1), "columns")
+        roles = (*leading, *["serial"] * (len(kept) - 1), "columns")
         return nest.map_in_order(loops, why, nest.column_cases(roles, kept[-1], atomic=True))
     rest = loops[len(leading) :]
     sums_alone = not nest.step.target.subscripts and rest and nest.walks_alone(lead, rest[0])

@@ -1,4 +1,4 @@
-"""Loops with a sparse result of its own structure given to threads: each takes turns of those that own entries."""
+"""Loops with a sparse result of its own structure given to threads: each takes iterations of those that own entries."""
 
 from __future__ import annotations
 

@@ -67,10 +67,10 @@ def _parts(loops: Sequence[str], case: ThreadMapping) -> list[str]:
         "lanes": f"shared by {case.lanes} lanes, which exchange their sums",
         "staged": f"by the threads of a block together, {case.chunk} terms each at a time, which each then sums up",
         "spread": f"to {case.lanes} lanes" if case.lanes > 1 else "one thread's",
-        "run": "one thread's",
-        "held": "one thread's, with what it adds up in a register: inside the loops below",
+        "serial": "one thread's",
+        "accumulated": "one thread's, with what it adds up in a register: inside the loops below",
     }
-    rest = [*case.roles, *["run"] * (len(loops) - len(case.roles))]
+    rest = [*case.roles, *["serial"] * (len(loops) - len(case.roles))]
     # A role that is not described here tells by its name.
     found += [f"{loop}: {words.get(role, role)}" for loop, role in zip(loops, rest, strict=False) if role != "entries"]
     if case.atomic:

@@ -16,15 +16,15 @@ from mlir_sparse.plan.plan_steps import Generic, combining_name
 from mlir_sparse.program.size_values import Count, Extent, Fixed, LevelSize, Stored, Within
 from mlir_sparse.program.thread_mapping import ThreadMapping
 
-__all__ = ["CHUNK", "MOST_ITERATIONS", "THREADS", "Level", "NestToMap", "Types", "held_roles"]
+__all__ = ["CHUNK", "MOST_ITERATIONS", "THREADS", "Level", "NestToMap", "Types", "accumulator_roles"]
 
 Types = Dictionary[str, TensorType]
 
 THREADS = 256  # of a block
 _LANES = (1, 4, 16, 32)
-# Up to this many entries a row (or terms a sum) for each number of lanes: each lane then has three turns at most.
+# Up to this many entries a row (or terms a sum) for each number of lanes: each lane then has three iterations at most.
 _MOST_A_LANE = 3
-# A row of more turns than this keeps a warp when the others are done: entries are then divided evenly.
+# A row of more iterations than this keeps a warp when the others are done: entries are then divided evenly.
 MOST_ITERATIONS = 64
 # Entries that a thread takes one after another, where entries are divided.
 CHUNK = 8
@@ -64,7 +64,7 @@ class NestToMap:
         self.sparse = [access for access in dict.fromkeys(reads) if is_sparse(types[access.tensor])]
 
     def owners(self, subscript: Subscript) -> tuple[IndexVar, ...]:
-        """Returns the loops whose turns have elements of their own along an axis of the result.
+        """Returns the loops whose iterations have elements of their own along an axis of the result.
 
         Of a sum of levels these are blocks and places in a block; diagonals meet in one element.
         """
@@ -196,7 +196,7 @@ class NestToMap:
         for name, lanes in zip(names, _LANES, strict=True):
             tests = (Within(amount, _MOST_A_LANE * lanes, parents),) if lanes < _LANES[-1] else ()
             # A thread by itself exchanges nothing.
-            own = roles if lanes > 1 else tuple("run" if role == "lanes" else role for role in roles)
+            own = roles if lanes > 1 else tuple("serial" if role == "lanes" else role for role in roles)
             cases.append(ThreadMapping(name, own, (lanes, THREADS // lanes), lanes, tests=tests))
         return cases
 
@@ -214,22 +214,22 @@ class NestToMap:
             )
 
 
-def held_roles(owned: Sequence[bool], counted: Sequence[bool] = ()) -> list[str]:
+def accumulator_roles(owned: Sequence[bool], counted: Sequence[bool] = ()) -> list[str]:
     """Returns roles of loops, the outermost first, for threads that hold their elements in registers.
 
     Args:
-        owned: of each loop, whether its turns have elements of their own.
-        counted: of each loop, whether it is as long in all turns of those around; all are where nothing is said.
+        owned: of each loop, whether its iterations have elements of their own.
+        counted: of each loop, whether it is as long in all iterations of those around; all are where nothing is said.
 
-    >>> held_roles([True, False, True, False])
-    ['rows', 'held', 'columns', 'run']
+    >>> accumulator_roles([True, False, True, False])
+    ['rows', 'accumulated', 'columns', 'serial']
     """
     places = [place for place, own in enumerate(owned) if own]
     across = [place for place in places[1:] if not counted or counted[place]]
     roles = []
     for place, own in enumerate(owned):
         if not own:
-            roles.append("held" if places and place < places[-1] else "run")
+            roles.append("accumulated" if places and place < places[-1] else "serial")
         else:
-            roles.append("rows" if place == places[0] else "columns" if across and place == across[-1] else "run")
+            roles.append("rows" if place == places[0] else "columns" if across and place == across[-1] else "serial")
     return roles

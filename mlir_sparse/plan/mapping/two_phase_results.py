@@ -1,8 +1,8 @@
 """Sparse results that have the structure of no operand, for threads: counted first, then filled.
 
 Threads cannot append to one result. Where the outermost loops are those of the leading levels of the result, the
-entries of each of their turns (of each row, say) stand one behind another. A thread counts those of its turns;
-sums of the counts tell where each turn's entries begin; then the same loops run again, and store.
+entries of each of their iterations (of each row, say) stand one behind another. A thread counts those of its own;
+sums of the counts tell where each iteration's entries begin; then the same loops run again, and store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TwoPhaseAssembly:
     """How a result with a structure of its own comes about.
 
     Args:
-        owners: the variables whose turns have their entries one behind another, the outermost first.
+        owners: the variables whose iterations have their entries one behind another, the outermost first.
         levels: those that are counted: the compressed ones; the last of a list, whose entries have coordinates of all.
         listed: whether each entry has the coordinates of all levels.
     """

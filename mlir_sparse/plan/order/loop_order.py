@@ -153,10 +153,8 @@ def _as_asked(search: _Search, asked: tuple[IndexVar, ...], best: LoopChoice) ->
 def _asked_reason(chosen: LoopChoice, best: LoopChoice) -> str:
     if chosen.order == best.order:
         return f"as the schedule says, and the cheapest by estimate, at {best.cost:,.0f}" if len(best.order) > 1 else ""
-    return (
-        f"as the schedule says, at {chosen.cost:,.0f} by estimate; the cheapest would be {_told(best)}, "
-        f"at {best.cost:,.0f}"
-    )
+    asked = f"as the schedule says, at {chosen.cost:,.0f} by estimate"
+    return f"{asked}; the cheapest would be {_order(best)}, at {best.cost:,.0f}"
 
 
 def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str:
@@ -165,7 +163,7 @@ def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str
     if not without:
         return f"no order of the loops takes {access.tensor} as it is"
     other = min(without, key=lambda choice: choice.cost)
-    return f"loops {_told(other)} would cost {other.cost:,.0f} by estimate, against {best.cost:,.0f} with it"
+    return f"loops {_order(other)} would cost {other.cost:,.0f} by estimate, against {best.cost:,.0f} with it"
 
 
 def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
@@ -175,11 +173,12 @@ def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
         return "the only one that can insert into the result" if len(best.order) > 1 else ""
     second = min(others, key=lambda choice: choice.cost)
     if second.cost == best.cost:
-        return f"as in the text, no dearer than {_told(second)}"
-    return f"the cheapest of {len(found)} by estimate, at {best.cost:,.0f}; next {_told(second)}, at {second.cost:,.0f}"
+        return f"as in the text, no dearer than {_order(second)}"
+    first = f"the cheapest of {len(found)} by estimate, at {best.cost:,.0f}"
+    return f"{first}; next {_order(second)}, at {second.cost:,.0f}"
 
 
-def _told(choice: LoopChoice) -> str:
+def _order(choice: LoopChoice) -> str:
     order = ", ".join(map(str, choice.order))
     names = dict.fromkeys(access.tensor for access, _ in choice.conversions)
     return f"{order} with {listed(names)} converted" if names else order

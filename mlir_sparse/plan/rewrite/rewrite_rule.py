@@ -26,7 +26,7 @@ class Licence(Enum):
     ROUNDS_OTHERWISE = "which products are rounded, may be too large or small, or multiply infinity by zero"
 
     @property
-    def told(self) -> bool:
+    def is_explained(self) -> bool:
         """Returns whether `explain()` tells of what is rewritten so: a sum has no order that the text could give."""
         return self not in (Licence.EXACT, Licence.REORDERS)
 
@@ -69,14 +69,14 @@ class Rule:
 
     Args:
         name: how the list of rules calls it.
-        told: how `explain()` begins to tell that it was applied.
+        participle: what `explain()` says was done, such as "multiplied out".
         laws: what must hold of `+` and `*`.
         licence: what it may change where numbers round.
         rewrite: the rewriting of one expression, at its root.
     """
 
     name: str
-    told: str
+    participle: str
     laws: tuple[Law, ...]
     licence: Licence
     rewrite: Callable[[Expr, Context], Expr | WhyNot]
