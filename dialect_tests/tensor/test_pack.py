@@ -27,6 +27,7 @@ from mlir_sparse.errors import (
     WidthError,
 )
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.convert import pack_in_memory
 
 NAMES = [dtype.name for dtype in DTYPES]
 CASES = [pytest.param(enc, id=f"{name} {rank}-D") for rank in WHOLE for name, enc in WHOLE[rank]]
@@ -258,6 +259,15 @@ def test_more_entries_than_32_bits_count_are_refused_without_a_copy() -> None:
     csr = encoding("CSR", pos_width=32, crd_width=32)
     with pytest.raises(WidthError, match=r"positions of at most 2147483647 for posWidth = 32, but got 2147483653"):
         tensor((coordinates, lots), csr, shape=(4, 4))
+
+
+def test_memory_is_looked_up_again_before_anything_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = ([[0, 3], [1, 2]], [1.0, 2.0])
+    monkeypatch.setattr(pack_in_memory, "plenty", lambda: 8)
+    assert tensor(entries, "CSR", shape=(4, 4)).nse == 2
+    monkeypatch.setattr(pack_in_memory, "available_bytes", lambda: 9)
+    with pytest.raises(TooLargeError, match="fits in the 9 B of memory available"):
+        tensor(entries, "CSR", shape=(4, 4))
 
 
 def test_the_source_of_an_error_is_not_left_in_the_way() -> None:

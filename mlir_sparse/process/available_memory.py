@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mlir_sparse.errors import TooLargeError
 
-__all__ = ["available_bytes", "check_fits", "in_units", "was_plenty"]
+__all__ = ["available_bytes", "check_fits", "in_units", "plenty"]
 
 # Smaller allocations are not checked: the system call would take longer than they do.
 _SMALL = 1 << 26
 _CGROUP = Path("/sys/fs/cgroup")
-# The last figure counts for this many seconds, if it was this many times what is needed now.
+# The last figure counts for this many seconds, as long as no more than this part of it is needed.
 _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
 
@@ -27,10 +27,13 @@ def available_bytes() -> int:
     return available
 
 
-def was_plenty(nbytes: int) -> bool:
-    """Returns whether many times as much was available a moment ago."""
+def plenty() -> int:
+    """Returns a number of bytes that this process can surely allocate: many times as much was available a moment ago.
+
+    To look takes longer than to build a small tensor. Refuse nothing by this figure: more may be available.
+    """
     at, available = _last_look
-    return _PLENTY * nbytes <= available and time.monotonic() - at < _RECENT
+    return (available if time.monotonic() - at < _RECENT else available_bytes()) // _PLENTY
 
 
 def _meminfo_available() -> int:

@@ -18,7 +18,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.errors import TooLargeError
-from mlir_sparse.process.available_memory import available_bytes, in_units, was_plenty
+from mlir_sparse.process.available_memory import available_bytes, in_units, plenty
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
 
@@ -233,7 +233,7 @@ def _filled(
 def _affordable(layout: SparseResultLayout, bound: int) -> int:
     """Returns the number of entries that fit in memory; no limit if the bound is far below."""
     need = bound * layout.entry_bytes
-    if need <= _SMALL or (need <= _SOME * _SMALL and was_plenty(need)):
+    if need <= _SMALL or (need <= _SOME * _SMALL and need <= plenty()):
         return 1 << 62
     # Leave some memory free: without any, the next write of other data would end the process.
     return available_bytes() * 7 // 8 // layout.entry_bytes

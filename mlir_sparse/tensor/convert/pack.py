@@ -14,7 +14,7 @@ from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import check_level_sizes, check_shape, check_supported, level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
-from mlir_sparse.process.available_memory import available_bytes, check_fits
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import (
     from_plain,
     is_plain,
@@ -25,6 +25,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import (
 )
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.buffer_arrays import index_columns, value_array
+from mlir_sparse.tensor.convert.pack_in_memory import pack_in_memory
 from mlir_sparse.tensor.convert.pack_levels import pack_levels
 from mlir_sparse.tensor.convert.through_rows import from_rows, row_form, worth_rows
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -88,10 +89,11 @@ def pack(
     order = resolved.level_order if resolved.is_permutation else None
     with pack_faults(resolved, extents, order):
         _check_coordinate_width(resolved, sizes, columns)
-        positions, coordinates, packed = _native.pack(
-            level_tuples(resolved, sizes), columns, stored, kind.name, resolved.pos_width, resolved.crd_width,
-            not sum_duplicates, available_bytes(),
-        )  # fmt: skip
+        widths = resolved.pos_width, resolved.crd_width
+        levels = level_tuples(resolved, sizes)
+        positions, coordinates, packed = pack_in_memory(
+            levels, columns, stored, kind.name, widths, keep_duplicates=not sum_duplicates
+        )
     pairs = zip(positions, coordinates, strict=True)
     buffers = (*(b for pair in pairs for b in pair if b is not None), packed)
     return LevelStorage.from_buffers(resolved, sizes, buffers)

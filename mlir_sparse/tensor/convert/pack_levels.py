@@ -10,15 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import independent_levels, slots_of
 from mlir_sparse.encoding.levels.placed_entries import is_sorted
 from mlir_sparse.encoding.levels.sized_level import dims_of, marks_empty
 from mlir_sparse.errors import StorageError, WidthError
-from mlir_sparse.process.available_memory import available_bytes
 from mlir_sparse.tensor.build_storage import build_levels
+from mlir_sparse.tensor.convert.pack_in_memory import pack_in_memory
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import check_width, resolve_widths, width_dtype
 
@@ -90,7 +89,7 @@ def _sorted(
     # For native code, structure of arrays is a compressed level with `soa` singletons below it.
     last = len(sizes) - 1
     levels = [(3 if at else 1, at == last, True, True, size, 0) for at, size in enumerate(sizes)]
-    _, coordinates, packed = _native.pack(levels, shifted, values, dtype.name, 64, 64, False, available_bytes())
+    _, coordinates, packed = pack_in_memory(levels, shifted, values, dtype.name, (64, 64))
     found = {}
     for lvl, low, stored in zip(columns, lows, coordinates, strict=True):
         assert stored is not None
