@@ -66,10 +66,11 @@ def storage_of_levels(
         return from_plain(plain, extents, wanted), extents, kind
     pos = [None if p is None else index_array(p, f"positions[{lvl}]") for lvl, p in enumerate(positions)]
     crd = [None if c is None else index_array(c, f"coordinates[{lvl}]") for lvl, c in enumerate(coordinates)]
+    # Before values are copied: more of them than positions may count take seconds.
+    resolved = _resolve(wanted, pos, crd) if wanted.is_native else wanted
     stored, kind = value_array(values, dtype)
     if not wanted.is_native:
         return _foreign_storage(wanted, extents, pos, crd, stored.reshape(-1), kind), extents, kind
-    resolved = _resolve(wanted, pos, crd)
     storage = LevelStorage(
         resolved,
         wanted.level_sizes(extents),
