@@ -14,7 +14,7 @@ import mlir_sparse as ms
 from dialect_tests import crossing, oracle
 from dialect_tests.generated import DTYPES, has_meaning, operands
 
-__all__ = ["DTYPES", "EDGES", "FAMILIES", "Case", "Family", "check_case", "covering", "edges_of"]
+__all__ = ["DTYPES", "EDGES", "FAMILIES", "Case", "Family", "check_case", "class_of", "covering", "edges_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -26,6 +26,9 @@ MATRIX_OUT = ("CSR", "DCSR", "COO", "CSC", "DCSC", "SoA-COO", "dense", None)
 CUBE_OUT = ("CSF", "CSF(2,1,0)", "COO", "dense", None)
 DENSE_OUT = ("dense",)
 VECTOR_OUT = ("dense", "SparseVector")
+
+# What tells loops apart: the order of levels, and whether they are dense; each of a class meets all other classes.
+_ALIKE = ({"DCSR", "DCSC"}, {"COO", "SoA-COO"}, {"CSF", "CSF(1,2,0)"}, {"dense", None})
 
 USUAL = {"i": 5, "j": 7, "k": 4, "l": 3}
 
@@ -39,7 +42,7 @@ class Family:
         formats: the storage that each operand may have; operands left out are dense.
         outs: the storage that the result may have; None is the inferred one.
         square: whether i and j share one extent.
-        pairs: whether `covering` holds every pair of choices; else every single one.
+        pairs: whether `covering` holds every pair of a choice and a class of choices; else every single one.
     """
 
     text: str
@@ -109,9 +112,14 @@ class Case:
         return f"{self.family}-{','.join(f or 'dense' for f in self.formats)}-{self.out or 'inferred'}-{self.dtype}"
 
 
+def class_of(storage: str | None) -> object:
+    """Returns what tells the loops over a storage from those over others."""
+    return next((number for number, names in enumerate(_ALIKE) if storage in names), storage)
+
+
 @cache
 def covering(name: str) -> tuple[Case, ...]:
-    """Returns cases in which every pair of choices occurs (or every choice), and each element type in turn.
+    """Returns cases in which each choice meets each class of others (or occurs), and each element type in turn.
 
     The whole run takes the whole product of the choices.
     """
@@ -119,7 +127,8 @@ def covering(name: str) -> tuple[Case, ...]:
     if crossing.is_whole():
         chosen = list(product(*family.factors))
     else:
-        chosen = crossing.covering(family.factors) if family.pairs else _each(family.factors)
+        classes = [class_of] * len(family.factors)
+        chosen = crossing.covering(family.factors, classes) if family.pairs else _each(family.factors)
     # Every element type must occur, even where the choices of storage are few.
     rows = chosen * -(-len(DTYPES) // len(chosen))
     start, kinds = list(FAMILIES).index(name), _types_of(name)

@@ -36,9 +36,7 @@ _PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR"])
-@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i32"])
-@pytest.mark.parametrize("name", SEMIRINGS)
+@crossed(name=SEMIRINGS, dtype=["f32", "f64", "i8", "i32"], storage=["CSR", "CSC", "DCSR"])
 def test_every_semiring_times_a_vector(name: str, dtype: str, storage: str) -> None:
     """Each semiring by name, in the one kernel that every user begins with, masked and not: rows of many lengths."""
     add, multiply = (table[part] for table, part in zip((_SUMS, _PRODUCTS), name.split("_"), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.conditions import CONTEXTS, HAS_CONTEXTS, LLVMLITE, PTXAS
+from dialect_tests.crossing import crossed
 from mlir_sparse.compile import gpu_build
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import TensorType
@@ -133,8 +135,16 @@ def shifted(array: np.ndarray, shift: int) -> np.ndarray:
 WIDE = [np.dtype(d) for d in ("f2", "f4", "f8", "i1", "c8")] + [np.dtype(ml_dtypes.bfloat16)]
 
 
-@pytest.mark.parametrize("dtype", WIDE, ids=str)
-@pytest.mark.parametrize("columns", [1, 3, 4, 31, 32, 64, 126, 128, 130, 260])
+def most_together(dtype: np.dtype) -> int:
+    """Returns how many columns a thread takes together where their number allows it."""
+    return {"c": 1, "f": min(4, 16 // dtype.itemsize)}.get(dtype.kind, 4)
+
+
+@crossed(
+    classes={"columns": lambda columns: math.gcd(columns, 4), "dtype": most_together},
+    columns=[1, 3, 4, 31, 32, 64, 126, 128, 130, 260],
+    dtype=WIDE,
+)
 def test_columns_that_a_thread_takes_together(columns: int, dtype: np.dtype) -> None:
     """Adjacent ones are read by one access where all rows begin at a multiple: the emulation checks addresses."""
     passed, plain = operands(SPMM, "CSR", dtype, k=columns, i=9, density=0.5)
@@ -146,7 +156,7 @@ def test_columns_that_a_thread_takes_together(columns: int, dtype: np.dtype) -> 
         for result in results.values():
             oracle.assert_close(result, expected, terms=40)
         ways[shift] = {build.mapped[0].cases[number].adjacent for number in results if number >= 0}
-    most = {"c": 1, "f": min(4, 16 // dtype.itemsize)}.get(dtype.kind, 4)
+    most = most_together(dtype)
     assert max(ways[0]) == (most if columns % most == 0 else 2 if most > 1 and columns % 2 == 0 else 1)
     assert max(ways[dtype.itemsize]) == 1
 
