@@ -275,7 +275,7 @@ except ms.CompilerCrash as error:
 """
     environment = {**os.environ, "MLIR_SPARSE_COMPILE_MEMORY": str(16 << 20)}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
+        [python_of_forks(), "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("crash: expected MLIR to lower the kernel, but the compiler ")
@@ -305,7 +305,7 @@ from mlir_sparse.pipeline import compiler_process
 ms.evaluate("y(i) = x(i) * x(i)", x=[1.0])
 print(compiler_process._worker.process.pid)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([python_of_forks(), "-c", program], capture_output=True, text=True, check=True, timeout=120)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
 

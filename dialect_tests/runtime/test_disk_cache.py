@@ -19,6 +19,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.conditions import needs_objects
+from dialect_tests.processes import python_of_forks
 from mlir_sparse import _native
 from mlir_sparse._mlir import bindings_stamp
 from mlir_sparse._mlir.provider import _stamp
@@ -124,8 +125,8 @@ print([name for name in ("mlir", "torch_mlir", "mlir_finch") if name in sys.modu
 
 
 def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    root = str(Path(__file__).resolve().parents[2])
-    env = {**os.environ, "PYTHONPATH": root, **environment}
+    root = Path(__file__).resolve().parents[2]
+    env = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'scripts'}", **environment}
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, env=env)
 
 
@@ -165,12 +166,12 @@ def test_eight_processes_at_once(made: Made, folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(disk_cache, "_SELDOM", 3)
     parts = write_steps(made[0], ()), made[1].object_file()
     context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=_write_and_read, args=(parts, 1.5, number)) for number in range(8)]
+    workers = [context.Process(target=_write_and_read, args=(parts, 0.8, number)) for number in range(8)]
     for worker in workers:
         worker.start()
     doomed = workers[:3]
     for worker in doomed:
-        time.sleep(0.3)
+        time.sleep(0.15)
         assert worker.pid is not None
         os.kill(worker.pid, signal.SIGKILL)
     for worker in workers:
@@ -188,7 +189,7 @@ from mlir_sparse.runtime import package_sources
 package_sources._loaded, package_sources.have_changed = ("these", 0), lambda: False
 print(ms.evaluate("y(i) = 7 * x(i)", x=np.arange(3.0)).tolist())
 """
-    command = [sys.executable, "-c", program]
+    command = [python_of_forks(), "-c", program]
     environment = {**os.environ, "MLIR_SPARSE_CACHE": str(tmp_path / "cache")}
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
     assert [process.communicate()[0] for process in running] == ["[0.0, 7.0, 14.0]\n"] * 4

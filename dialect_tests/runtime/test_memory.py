@@ -6,7 +6,6 @@ import ctypes
 import gc
 import os
 import subprocess
-import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.processes import python_of_forks
 from mlir_sparse import _native
 
 SPMV = "y(i) = A(i,j) * x(j)"
@@ -215,7 +215,7 @@ def test_the_peak_of_a_call_is_near_its_operands_and_result(text: str, made: str
     """However late one thread is: what others have laid out meanwhile is bounded."""
     if not os.access("/proc/self/clear_refs", os.W_OK):
         pytest.skip("resident memory is read from Linux's /proc")
-    command = [sys.executable, "-c", _PEAK, text, str(threads), made]
+    command = [python_of_forks(), "-c", _PEAK, text, str(threads), made]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     assert float(found.stdout) < 1.5
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dialect_tests.processes import python_of_forks
+
 pytestmark = pytest.mark.usefixtures("new_compilers")
 # Modules that the compiler's process imports, and that users have files called like.
 NAMES = ("resource", "platform", "numpy", "pickle", "json", "struct", "ml_dtypes", "llvmlite", "torch_mlir", "mlir")
@@ -38,12 +40,13 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def run(
-    script: Path, program: str, cwd: Path, python: str = sys.executable, **environment: str
+    script: Path, program: str, cwd: Path, *, starts: bool = True, **environment: str
 ) -> subprocess.CompletedProcess[str]:
+    """Runs a user's program, whose compiler starts anew; where nothing `starts` with it, in a fork."""
     script.parent.mkdir(exist_ok=True)
     script.write_text(program)
     return subprocess.run(
-        [python, str(script)],
+        [sys.executable if starts else python_of_forks(), str(script)],
         cwd=cwd,
         env={**os.environ, **environment},
         capture_output=True,
@@ -66,14 +69,12 @@ def test_files_of_the_current_folder_are_not_run(hostile: Path, tmp_path: Path) 
     assert (done.stdout, ran(hostile)) == ("[60.  9.]\n", []), done.stderr
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "import os, sys; sys.path[:0] = ['', '.', os.getcwd()]",
-        "import os; os.environ['PYTHONPATH'] = os.pathsep + os.getcwd()",
-    ],
-)
-def test_nor_are_they_where_the_path_has_them(hostile: Path, tmp_path: Path, before: str) -> None:
+def test_nor_are_they_where_the_path_has_them(hostile: Path, tmp_path: Path) -> None:
+    before = """
+import os, sys
+sys.path[:0] = ['', '.', os.getcwd()]
+os.environ['PYTHONPATH'] = os.pathsep + os.getcwd()
+"""
     for name in ("torch_mlir", "mlir"):  # which this process itself imports late, and finds where the path says
         (hostile / f"{name}.py").unlink()
     done = run(tmp_path / "elsewhere" / "user.py", program(5, before), hostile)
@@ -101,14 +102,14 @@ os.rename({str(hostile / "later")!r}, {str(hostile / "mlir_sparse")!r})
 def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    done = run(tmp_path / "user.py", program(9, "import os; os.rmdir(os.getcwd())"), gone)
+    done = run(tmp_path / "user.py", program(9, "import os; os.rmdir(os.getcwd())"), gone, starts=False)
     assert done.stdout == "[180.  27.]\n", done.stderr
 
 
 def test_variables_that_python_starts_by(tmp_path: Path) -> None:
     variables = {"PYTHONSAFEPATH": "1", "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1"}
     before = f"import os; os.environ.update({variables!r})"
-    done = run(tmp_path / "user.py", program(11, before), tmp_path)
+    done = run(tmp_path / "user.py", program(11, before), tmp_path, starts=False)
     assert done.stdout == "[220.  33.]\n", done.stderr
 
 
@@ -119,13 +120,13 @@ def test_a_program_that_python_is_embedded_in_is_not_started_again(tmp_path: Pat
     embedding.write_text(f"#!/bin/sh\ntouch {marks}\n")
     embedding.chmod(0o755)
     before = f"import sys; sys.executable = {str(embedding)!r}"
-    done = run(tmp_path / "user.py", program(13, before), tmp_path)
+    done = run(tmp_path / "user.py", program(13, before), tmp_path, starts=False)
     assert (done.stdout, marks.exists()) == ("[260.  39.]\n", False), done.stderr
     alone = f"{before}; sys.exec_prefix = sys.base_exec_prefix = '/nowhere'"
-    refused = run(tmp_path / "user.py", program(13, alone), tmp_path)
+    refused = run(tmp_path / "user.py", program(13, alone), tmp_path, starts=False)
     assert "SettingError: expected a Python interpreter to run the compiler with" in refused.stderr
     assert "set MLIR_SPARSE_PYTHON to the path of a python3" in refused.stderr
-    found = run(tmp_path / "user.py", program(13, alone), tmp_path, MLIR_SPARSE_PYTHON=sys.executable)
+    found = run(tmp_path / "user.py", program(13, alone), tmp_path, starts=False, MLIR_SPARSE_PYTHON=sys.executable)
     assert found.stdout == "[260.  39.]\n", found.stderr
 
 
@@ -140,13 +141,13 @@ def test_an_interpreter_that_cannot_be_the_compilers(tmp_path: Path, answer: str
     other = tmp_path / "python"
     other.write_text(f"#!/bin/sh\n{answer}\n")
     other.chmod(0o755)
-    done = run(tmp_path / "user.py", program(15), tmp_path, MLIR_SPARSE_PYTHON=str(other))
+    done = run(tmp_path / "user.py", program(15), tmp_path, starts=False, MLIR_SPARSE_PYTHON=str(other))
     assert message in done.stderr
     assert str(other) in done.stderr or "set MLIR_SPARSE_PYTHON to one of the same version" in done.stderr
 
 
 def test_no_such_interpreter(tmp_path: Path) -> None:
-    done = run(tmp_path / "user.py", program(17), tmp_path, MLIR_SPARSE_PYTHON="/no/such/python")
+    done = run(tmp_path / "user.py", program(17), tmp_path, starts=False, MLIR_SPARSE_PYTHON="/no/such/python")
     assert (
         "SettingError: expected a Python interpreter in the environment variable MLIR_SPARSE_PYTHON, "
         "but got '/no/such/python'"
@@ -183,5 +184,7 @@ def test_without_streams(tmp_path: Path) -> None:
     """A program without a console has None for its streams."""
     leave = f"open({str(tmp_path / 'done')!r}, 'w').write('done')"
     before = "import sys; sys.stdin = sys.stdout = sys.stderr = None\n" + USES + leave
-    done = run(tmp_path / "user.py", program(17, before), tmp_path, MLIR_SPARSE_CACHE=str(tmp_path / "cache"))
+    done = run(
+        tmp_path / "user.py", program(17, before), tmp_path, starts=False, MLIR_SPARSE_CACHE=str(tmp_path / "cache")
+    )
     assert (tmp_path / "done").exists(), done.stderr
