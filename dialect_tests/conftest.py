@@ -42,9 +42,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_collection_finish() -> None:
     """Leaves the tests, and all that they import, out of what each collection of garbage looks through; has few."""
+    _keep_what_lives()
+    gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kept_objects() -> Iterator[None]:
+    """Leaves out what a file's tests have put into caches too, a million objects in all: some tests collect garbage."""
+    yield
+    _keep_what_lives()
+
+
+def _keep_what_lives() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
