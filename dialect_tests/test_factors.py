@@ -77,9 +77,8 @@ TEXTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("text", TEXTS)
-def test_a_factor_is_multiplied_where_it_is_written(text: str, storage: str | None) -> None:
+@crossed(text=TEXTS, storage=STORAGE, deterministic=[False, True])
+def test_a_factor_is_multiplied_where_it_is_written(text: str, storage: str | None, deterministic: bool) -> None:
     """The same in all storages, with any number of threads: no factor moves into a sum or out of it."""
     for row, x, alpha in MAGNITUDES:
         A = np.array([row, row])
@@ -88,12 +87,11 @@ def test_a_factor_is_multiplied_where_it_is_written(text: str, storage: str | No
         with np.errstate(all="ignore"):
             wanted = TEXTS[text](np.float64(row), np.float64(x), np.float64(alpha))
             terms = TEXTS[text](np.abs(row), np.abs(x), np.float64(alpha))
-        for deterministic in (False, True):
-            found = ms.evaluate(text, tensors=operands, deterministic=deterministic)
-            # A product that is added in the same instruction is not rounded before, nor too large.
-            if not np.isnan(wanted):
-                bound = 4e-16 * terms if np.isfinite(terms) else 0
-                np.testing.assert_allclose(found, wanted, rtol=1e-15, atol=bound)
+        found = ms.evaluate(text, tensors=operands, deterministic=deterministic)
+        # A product that is added in the same instruction is not rounded before, nor too large.
+        if not np.isnan(wanted):
+            bound = 4e-16 * terms if np.isfinite(terms) else 0
+            np.testing.assert_allclose(found, wanted, rtol=1e-15, atol=bound)
 
 
 @pytest.mark.parametrize("storage", STORAGE)

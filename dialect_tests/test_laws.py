@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.entries_cases import compare, semiring_case
 from mlir_sparse.notation import Distribution, Extreme
 from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS
@@ -181,18 +182,16 @@ LACKING = [
 ]
 
 
-@pytest.mark.parametrize("name", LACKING)
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_a_factor_without_the_variable_is_in_each_product(name: str, side: str) -> None:
+@crossed(name=LACKING, side=["left", "right"], storage=["CSR", "CSC"])
+def test_a_factor_without_the_variable_is_in_each_product(name: str, side: str, storage: str) -> None:
     """A vector beside a matrix: as often in the sum as the row has entries, unless the law is there."""
     add, multiply = name.split("_")
     times = MULTIPLY[multiply]
     rows = [[(WIDTH[i], a) if side == "left" else (a, WIDTH[i]) for a in row if a] for i, row in enumerate(HEIGHT)]
     wanted = [_total(name, [times(*pair) for pair in row], add) for row in rows]
     text = "y(i) = w(i) * A(i,j)" if side == "left" else "y(i) = A(i,j) * w(i)"
-    for storage in ("CSR", "CSC"):
-        found = ms.evaluate(text, A=ms.tensor(HEIGHT, storage), w=WIDTH, semiring=name)
-        np.testing.assert_allclose(np.asarray(found, float), wanted, rtol=1e-12)
+    found = ms.evaluate(text, A=ms.tensor(HEIGHT, storage), w=WIDTH, semiring=name)
+    np.testing.assert_allclose(np.asarray(found, float), wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("add", ["plus", "min", "max", "or"])

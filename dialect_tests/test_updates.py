@@ -34,15 +34,16 @@ def _stored(dense: Array, storage: str | None) -> Any:
     return dense if storage is None else ms.tensor(dense, storage)
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("op", OPERATORS)
-def test_an_update_reduces_by_its_operator(op: str, storage: str | None) -> None:
+@crossed(op=OPERATORS, storage=STORAGE, forgets=[False, True])
+def test_an_update_reduces_by_its_operator(op: str, storage: str | None, forgets: bool) -> None:
     """Each element of the target is combined with the whole row; `!` forgets what it was."""
     combine, reduce, _ = OPERATORS[op]
     rows = reduce(A, axis=1)
-    found = ms.evaluate(f"y(i) {op}= A(i,j)", A=_stored(A, storage), y=TARGET)
-    np.testing.assert_array_equal(found, combine(TARGET, rows))
-    np.testing.assert_array_equal(ms.evaluate(f"y(i) {op}=! A(i,j)", A=_stored(A, storage)), rows)
+    if forgets:
+        np.testing.assert_array_equal(ms.evaluate(f"y(i) {op}=! A(i,j)", A=_stored(A, storage)), rows)
+    else:
+        found = ms.evaluate(f"y(i) {op}= A(i,j)", A=_stored(A, storage), y=TARGET)
+        np.testing.assert_array_equal(found, combine(TARGET, rows))
 
 
 @pytest.mark.parametrize("storage", STORAGE)
@@ -71,21 +72,16 @@ def test_an_update_over_nothing_leaves_the_target(op: str) -> None:
         np.testing.assert_array_equal(found, combine(TARGET, identity))
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("op", ["min", "max", "*"])
-def test_an_update_under_a_mask_reduces_what_the_mask_leaves(op: str, storage: str | None) -> None:
+@crossed(op=["min", "max", "*"], storage=STORAGE, text=["{}= A(i,j) if", "{}=! A(i,j) if", "{}= A(i,j) if not"])
+def test_an_update_under_a_mask_reduces_what_the_mask_leaves(op: str, storage: str | None, text: str) -> None:
     """The target stays where nothing is left, and `!` gives the identity there."""
     combine, _, identity = OPERATORS[op]
-    M = ms.tensor(MASK, "CSR")
     dense = np.where(A == 0, 9.0, A)  # sparse storage has an entry wherever the array has an element
-    rows = combine.reduce(np.where(MASK != 0, dense, identity), axis=1)
-    found = ms.evaluate(f"y(i) {op}= A(i,j) if M(i,j)", A=_stored(dense, storage), M=M, y=TARGET)
-    np.testing.assert_array_equal(found, combine(TARGET, rows))
-    found = ms.evaluate(f"y(i) {op}=! A(i,j) if M(i,j)", A=_stored(dense, storage), M=M)
-    np.testing.assert_array_equal(found, rows)
-    others = combine.reduce(np.where(MASK == 0, dense, identity), axis=1)
-    found = ms.evaluate(f"y(i) {op}= A(i,j) if not M(i,j)", A=_stored(dense, storage), M=M, y=TARGET)
-    np.testing.assert_array_equal(found, combine(TARGET, others))
+    rows = combine.reduce(np.where((MASK == 0) == ("not" in text), dense, identity), axis=1)
+    target = {} if "!" in text else {"y": TARGET}
+    text = f"y(i) {text.format(op)} M(i,j)"
+    found = ms.evaluate(text, A=_stored(dense, storage), M=ms.tensor(MASK, "CSR"), **target)
+    np.testing.assert_array_equal(found, combine(TARGET, rows) if target else rows)
 
 
 @pytest.mark.parametrize("storage", STORAGE)

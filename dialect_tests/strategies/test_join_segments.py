@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.crossing import crossed
 from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
@@ -32,15 +33,19 @@ def loops(text: str, **operands: Any) -> str:
     return ms.compile(text, **operands).ir("sparsified")
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.int8, np.complex128])
-@pytest.mark.parametrize("encoding", LISTS)
-def test_products_with_vectors(encoding: str, dtype: Any) -> None:
-    full, x = entries((40, 30), 200, dtype), np.arange(1, 31).astype(dtype)
-    A = stored(full, encoding)
-    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), full @ x, rtol=1e-5)
-    b = np.arange(40).astype(dtype)
-    np.testing.assert_allclose(ms.evaluate("y(i) = b(i) - A(i,j) * x(j)", A=A, b=b, x=x), b - full @ x, rtol=1e-5)
-    np.testing.assert_allclose(ms.evaluate("y(j) = A(i,j) * b(i)", A=A, b=b), full.T @ b, rtol=1e-5)
+PRODUCTS = {
+    "y(i) = A(i,j) * x(j)": lambda A, b, x: A @ x,
+    "y(i) = b(i) - A(i,j) * x(j)": lambda A, b, x: b - A @ x,
+    "y(j) = A(i,j) * b(i)": lambda A, b, x: A.T @ b,
+}
+
+
+@crossed(encoding=LISTS, dtype=[np.float64, np.float32, np.int32, np.int8, np.complex128], text=PRODUCTS)
+def test_products_with_vectors(encoding: str, dtype: Any, text: str) -> None:
+    full, b, x = entries((40, 30), 200, dtype), np.arange(40).astype(dtype), np.arange(1, 31).astype(dtype)
+    operands = {name: array for name, array in (("b", b), ("x", x)) if f"{name}(" in text}
+    found = ms.evaluate(text, A=stored(full, encoding), **operands)
+    np.testing.assert_allclose(found, PRODUCTS[text](full, b, x), rtol=1e-5)
 
 
 @pytest.mark.parametrize("encoding", ["COO", "SoA-COO"])
