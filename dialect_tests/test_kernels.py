@@ -14,6 +14,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.crossing import crossed
 from dialect_tests.generated import dense_data, has_meaning
 from dialect_tests.kernel_cases import (
     DTYPES,
@@ -161,16 +162,26 @@ def _mixed_data(name: str) -> np.ndarray[Any, Any]:
     return dense_data((5, 5), next(dtype for dtype in DTYPES if str(dtype) == name), 0.5, seed=4)
 
 
-@pytest.mark.parametrize(("left", "right"), [*MIXED, *((b, a) for a, b in MIXED if a != b)])
-def test_element_types_meet_as_numpy_promotes_them(left: str, right: str) -> None:
-    a, b = _mixed_data(left), _mixed_data(right)
-    x = b[0].copy()
-    result = ms.evaluate("y(i) = A(i,j) * x(j)", A=ms.tensor(a), x=x)
-    oracle.assert_close(result, oracle.evaluate("y(i) = A(i,j) * x(j)", {"A": a, "x": x}), terms=8)
-    for text in ("C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,k) * B(k,j)"):
+def _kinds(types: tuple[str, str]) -> tuple[str, ...]:
+    return tuple(name.rstrip("0123456789") for name in types)
+
+
+@crossed(
+    classes={"types": _kinds, "text": lambda text: "+" in text},
+    types=[*MIXED, *((b, a) for a, b in MIXED if a != b)],
+    text=["y(i) = A(i,j) * x(j)", "C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,k) * B(k,j)"],
+)
+def test_element_types_meet_as_numpy_promotes_them(types: tuple[str, str], text: str) -> None:
+    a, b = map(_mixed_data, types)
+    if "x(" in text:
+        arrays = {"A": a, "x": b[0].copy()}
+        result = ms.evaluate(text, A=ms.tensor(a), x=arrays["x"])
+    else:
+        arrays = {"A": a, "B": b}
         total = ms.evaluate(text, A=ms.tensor(a), B=ms.tensor(b, "DCSC"))
         check_storage(total)
-        oracle.assert_close(total.to_numpy(), oracle.evaluate(text, {"A": a, "B": b}), terms=8)
+        result = total.to_numpy()
+    oracle.assert_close(result, oracle.evaluate(text, arrays), terms=8)
 
 
 @pytest.mark.parametrize("widths", [(8, 8), (16, 32), (64, 64), (64, 8), (32, 16)])

@@ -70,7 +70,7 @@ def _refusal(parse: Callable[[str], object], text: str) -> SparseError | None:
 
 
 @given(generate.any_maps())
-@examples(500)
+@examples(300)
 def test_every_map_is_read_whole_or_refused_with_a_place(text: str) -> None:
     theirs = mlir.complaint(f"#sparse_tensor.encoding<{{ map = {text} }}>")
     refused = _refusal(parse_encoding, text)

@@ -127,7 +127,8 @@ def kind_of_text(text: str) -> tuple[int, bool, bool]:
 
 def kind_of_storage(name: str) -> object:
     """Returns the loops that storage gets: those of levels for all that have none of their own."""
-    sets = (SKEWED, INTERVALS, {"CSR", "CSC"}, {"DCSR", "DCSC"}, {"COO", "SoA-COO"}, {"BSR(2,2)", "BSR(3,2)"})
+    lists, slots = {"COO", "SoA-COO", "UnorderedCOO"}, {"SlotELL", "HashedRows"}
+    sets = (SKEWED, INTERVALS, {"CSR", "CSC"}, {"DCSR", "DCSC"}, lists, slots, {"BSR(2,2)", "BSR(3,2)"})
     return next((number for number, names in enumerate(sets) if name in names), name)
 
 
@@ -199,6 +200,7 @@ def mixed(text: str, first: str, second: str, A: np.ndarray, S: np.ndarray, **mo
 
 
 @crossed(
+    classes={"first": kind_of_storage, "second": kind_of_storage},
     first=["CSR", "COO", "UnorderedCOO", "BSR(2,2)", "DCSC"],
     second=[name for name in MATRICES if name not in UNSEARCHED],
     text=["a = A(i,j) * S(i,j)", "y(j) = A(i,j) * S(i,j) * x(i)"],
