@@ -45,12 +45,14 @@ from mlir_sparse.encoding.levels.level_functions import LevelFunctions
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
+from mlir_sparse.encoding.sketch import AxisSketch, Sketch
 from mlir_sparse.encoding.tensor_type import TensorType
 from mlir_sparse.encoding.typed_literal import TypedValue
 
 __all__ = [
     "LEVEL_FUNCTIONS",
     "PRESETS",
+    "AxisSketch",
     "DimSlice",
     "Encoding",
     "LevelFormat",
@@ -60,6 +62,7 @@ __all__ = [
     "LevelSpec",
     "LevelType",
     "Preset",
+    "Sketch",
     "TensorType",
     "TypedValue",
     "encoding",

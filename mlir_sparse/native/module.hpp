@@ -10,6 +10,7 @@ void register_pack(pybind11::module_ &module);      // coordinates to level stor
 void register_validate(pybind11::module_ &module);  // level buffers against their encoding
 void register_convert(pybind11::module_ &module);   // level storage to coordinates
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
+void register_degrees(pybind11::module_ &module);   // how entries spread over coordinates
 void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
 void register_partition(pybind11::module_ &module);  // how calls are cut in chunks
 void register_threads(pybind11::module_ &module);    // how many threads there are

@@ -2,7 +2,8 @@
 
 `create` makes a `SparseTensor` of entries, arrays and other libraries' tensors (`borders/`) or files (`files/`).
 `convert/` packs entries into level storage and goes from one encoding to another. `validate` checks storage that a
-caller built. `device_tensor` is the same in device memory; `draw/` shows storage.
+caller built. `sketch_of` counts how entries spread, for estimates. `device_tensor` is the same in device
+memory; `draw/` shows storage.
 """
 
 from mlir_sparse.tensor.create import tensor
@@ -10,6 +11,7 @@ from mlir_sparse.tensor.device_tensor import DeviceTensor, to_device
 from mlir_sparse.tensor.files.read_write import read, write
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.level_view import level_view
+from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "SparseTensor",
     "level_view",
     "read",
+    "sketch_of",
     "tensor",
     "to_device",
     "write",

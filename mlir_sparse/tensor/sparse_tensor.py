@@ -14,6 +14,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.errors import DTypeError, OperandError, StorageError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.array_methods import ArrayMethods
@@ -47,7 +48,7 @@ class SparseTensor(ArrayMethods):
     ((2, 2), 2, [0, 1, 2])
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_storage", "_structures", "_view")
+    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_sketch", "_storage", "_structures", "_view")
 
     _shape: tuple[int, ...]
     _storage: LevelStorage
@@ -57,6 +58,8 @@ class SparseTensor(ArrayMethods):
     _operand: Any
     # The view in level space (`level_view`), likewise.
     _view: SparseTensor | None
+    # How its entries spread (`sketch_of`), once it was asked for.
+    _sketch: Sketch | None
     # What a kernel assembled for this result, for `Kernel.compute`.
     _structures: Any
 
@@ -113,7 +116,7 @@ class SparseTensor(ArrayMethods):
     def _from_parts(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = self._view = self._structures = None
+        self._operand = self._view = self._sketch = self._structures = None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.stored_padding import is_given
 from mlir_sparse.tensor.walk_storage import walk
 
-__all__ = ["count_entries", "expand_dims", "expand_levels"]
+__all__ = ["count_entries", "expand_dims", "expand_levels", "flat_coordinates"]
 
 
 def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
@@ -31,7 +31,7 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
     what = f"the coordinates of {storage.values.size} values"
     check_fits(8 * storage.values.size * encoding.lvl_rank, what)
     levels = level_tuples(encoding, storage.level_sizes)
-    flat = _flat_coordinates(storage)
+    flat = flat_coordinates(storage)
     columns, places = _native.expand(levels, storage.positions, flat)
     if places is not None:
         return columns, storage.values[places]
@@ -39,24 +39,29 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
     return columns, storage.values if reached == storage.values.size else storage.values[:reached]
 
 
-def _flat_coordinates(storage: LevelStorage) -> list[Array | None]:
+def flat_coordinates(storage: LevelStorage) -> list[Array | None]:
     """Returns coordinates by level; each level of an array of structs has the whole array."""
     numbers, buffers = buffer_numbers(storage.encoding), storage.buffers()
     found = (numbers.get((level, "coordinates")) for level in range(storage.encoding.lvl_rank))
     return [None if number is None else buffers[number] for number in found]
 
 
-def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+def expand_dims(storage: LevelStorage, shape: tuple[int, ...], *, padding: bool = False) -> tuple[list[Array], Array]:
     """Returns the coordinates of the stored values in each dimension, and the values.
 
     Where the innermost level is dense or structured, zeros are left out, except -0.0: they cannot be distinguished from
     padding. Elsewhere every stored zero is kept.
+
+    Args:
+        storage: the storage.
+        shape: the extent of each dimension.
+        padding: True keeps all values whose coordinates are inside the tensor.
     """
     encoding = storage.encoding
     if not encoding.is_native:
-        return _expand_foreign(storage, shape)
+        return _expand_foreign(storage, shape, padding=padding)
     if batch_depth(encoding):
-        return expand_dims(to_plain(storage), shape)
+        return expand_dims(to_plain(storage), shape, padding=padding)
     columns, values = expand_levels(storage)
     if encoding.is_permutation:
         order = encoding.level_order
@@ -65,6 +70,8 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Arr
         dims = _evaluate_inverse(encoding, columns, shape)
     if storage.view:
         dims, values = _inside_slice(storage.view, dims, values)
+    if padding:
+        return (dims, values) if encoding.is_permutation else _inside_tensor(dims, values, shape)
     if encoding.has_padding:
         stored = np.flatnonzero(is_given(values))
         if stored.size < values.size:
@@ -85,17 +92,21 @@ def _inside_slice(view: Sequence[tuple[int, int, int]], dims: list[Array], value
     return dims, values
 
 
-def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+def _expand_foreign(storage: LevelStorage, shape: tuple[int, ...], *, padding: bool) -> tuple[list[Array], Array]:
     encoding, values = storage.encoding, storage.values
     check_fits(8 * values.size * encoding.lvl_rank, f"the coordinates of {values.size} values")
     places = walk(storage, shape)
-    stored = is_given(values) if encoding.has_padding else places.live
+    stored = is_given(values) if encoding.has_padding and not padding else places.live
     columns = places.columns
     if stored is not None and not stored.all():
         if places.live is not None:
             stored = stored & places.live
         columns, values = tuple(column[stored] for column in columns), values[stored]
-    dims = dims_of(encoding, columns, values.size)
+    return _inside_tensor(dims_of(encoding, columns, values.size), values, shape)
+
+
+def _inside_tensor(dims: list[Array], values: Array, shape: tuple[int, ...]) -> tuple[list[Array], Array]:
+    """Returns the values whose coordinates are inside the tensor: blocks and diagonals go beyond."""
     inside = np.ones(values.size, bool)
     for dim, extent in zip(dims, shape, strict=True):
         inside &= (dim >= 0) & (dim < extent)
