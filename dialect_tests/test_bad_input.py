@@ -503,7 +503,7 @@ def test_messages_say_what_works_for_a_missing_operand(text: str) -> None:
     oracle.assert_close(kernel(DENSE, X), Y)
 
 
-@pytest.mark.parametrize("option", ["semiring", "via", "target", "threads", "schedule", "deterministic"])
+@pytest.mark.parametrize("option", ["semiring", "via", "target", "threads", "schedule", "deterministic", "optimize"])
 @pytest.mark.parametrize("value", [np.ones(3), ms.tensor(np.eye(3), "CSR")], ids=["array", "tensor"])
 def test_a_tensor_called_as_an_option_is_refused_by_name(option: str, value: Any) -> None:
     with pytest.raises(ms.SparseError, match="expected"):

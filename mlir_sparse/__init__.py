@@ -10,7 +10,19 @@ require_main_interpreter()
 
 from mlir_sparse._native import __version__
 from mlir_sparse.arrays import einsum, einsum_path
-from mlir_sparse.compile import STAGES, ComprehensionKernel, Kernel, Tuning, compile, evaluate, load, parse, tune
+from mlir_sparse.compile import (
+    STAGES,
+    ComprehensionKernel,
+    Kernel,
+    Tuning,
+    compile,
+    evaluate,
+    get_optimize,
+    load,
+    parse,
+    set_optimize,
+    tune,
+)
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.encoding import (
@@ -141,6 +153,7 @@ __all__ = [
     "encoding",
     "evaluate",
     "get_num_threads",
+    "get_optimize",
     "indices",
     "load",
     "monoid",
@@ -149,6 +162,7 @@ __all__ = [
     "read",
     "semiring",
     "set_num_threads",
+    "set_optimize",
     "tensor",
     "tensors",
     "to_device",

@@ -23,6 +23,7 @@ WRONG = {
     "MLIR_SPARSE_COMPILE_TIMEOUT": ("x", "0", "-1", "nan", "inf", "1e300", "1 s"),
     "MLIR_SPARSE_LIBDEVICE": ("/no/such/file", "/"),
     "MLIR_SPARSE_NUM_THREADS": ("abc", "0", "-3", "2.5", "4 ", "+4", "0x4", "4,2", "9" * 20, str(2**63), "٣"),
+    "MLIR_SPARSE_OPTIMIZE": ("on", "AUTO", "1"),
     "MLIR_SPARSE_PIECE_WORK": ("abc", "0", "-3", "1k", "9" * 20),
     "MLIR_SPARSE_PYTHON": ("/no/such/python", "/"),
     "MLIR_SPARSE_VECTOR_LANES": ("3", "-2", "x", "128", "1"),

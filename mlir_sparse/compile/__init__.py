@@ -11,6 +11,7 @@ from mlir_sparse.compile.comprehension.comprehension_kernel import Comprehension
 from mlir_sparse.compile.cpu_build import STAGES
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile, evaluate, load, parse
+from mlir_sparse.compile.statement_optimizer import get_optimize, set_optimize
 from mlir_sparse.compile.tuning.tune import Tuning, tune
 
 __all__ = [
@@ -21,7 +22,9 @@ __all__ = [
     "Tuning",
     "compile",
     "evaluate",
+    "get_optimize",
     "load",
     "parse",
+    "set_optimize",
     "tune",
 ]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlir_sparse.compile.statement_optimizer import check_optimize
 from mlir_sparse.errors import ScheduleError, UnsupportedError
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.runtime.thread_limit import check_threads
@@ -47,6 +48,7 @@ class CompileOptions:
         tuned: whether to use the schedule that tuning found.
         threads: the greatest number of threads of a call; None for the process' limit.
         deterministic: whether results must be the same for any number of threads.
+        optimize: whether statements are rewritten for their data: "auto" or "off".
     """
 
     target: str = "cpu"
@@ -55,14 +57,17 @@ class CompileOptions:
     tuned: bool = False
     threads: int | None = None
     deterministic: bool = False
+    optimize: str = "off"
 
     @classmethod
-    def of(cls, target: Any, via: Any, schedule: Any, threads: Any, deterministic: Any) -> CompileOptions:
+    def of(
+        cls, target: Any, via: Any, schedule: Any, threads: Any, deterministic: Any, optimize: Any = None
+    ) -> CompileOptions:
         """Checks the arguments and returns the options.
 
         Raises:
-            UnsupportedError: for an unknown target, a `via` that does not exist or is not for the target, and parts of
-                a schedule that the target lacks.
+            UnsupportedError: for an unknown target, a `via` that does not exist or is not for the target, parts of a
+                schedule that the target lacks, and an optimization that does not exist.
             ScheduleError: for an invalid schedule or number of threads, and for threads on a GPU.
         """
         if not isinstance(deterministic, bool):
@@ -70,7 +75,11 @@ class CompileOptions:
         check_threads(threads)
         tuned = isinstance(schedule, str) and schedule == TUNED
         chosen = STATIC if tuned else Schedule.of(schedule)
-        found = cls(target, via, chosen, tuned, threads, deterministic)
+        # An order of loops is a plan; another one would not have these loops.
+        optimize = check_optimize(optimize)
+        follows = not tuned and chosen.order is None and isinstance(target, str) and target == "cpu"
+        wanted = optimize if follows else "off"
+        found = cls(target, via, chosen, tuned, threads, deterministic, wanted)
         if not (isinstance(target, str) and target == "cpu"):
             chip_in(target)
         if not (isinstance(via, str) and via in VIAS):

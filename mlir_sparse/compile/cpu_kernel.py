@@ -146,7 +146,7 @@ class Kernel(StatementKernel):
             if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
         build = self._build_for(tuple(map(operand_check.type_of, values.values())))
-        return values, {variable.name: extent for variable, extent in extents.items()}, build
+        return values, self.spec.named(extents), build
 
     def assemble(self, /, *operands: Any, **named: Any) -> Value:
         """Runs the symbolic phase: returns the tensor that a call would return, with zeros for values.
@@ -208,10 +208,8 @@ class Kernel(StatementKernel):
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-                build = Build.ready(
-                    KernelSpec(self.spec.assignment, inputs, output).with_open_blocks().with_output_widths(),
-                    self.schedule,
-                )
+                spec = replace(self.spec, inputs=inputs, output=output)
+                build = Build.ready(spec.with_open_blocks().with_output_widths(), self.schedule)
                 self._builds[types] = build
             return build
 
@@ -288,9 +286,8 @@ class Kernel(StatementKernel):
         index = {
             "assignment": str(self.spec.assignment),
             # Notation with user's operators does not parse back.
-            "pickled": base64.b64encode(pickle.dumps(self.spec.assignment)).decode()
-            if _has_operators(self.spec)
-            else "",
+            "pickled": _pickled(self.spec.assignment) if _has_operators(self.spec) else "",
+            "rewriting": "" if self.spec.rewriting is None else _pickled(self.spec.rewriting),
             "declared": [str(kind) for kind in self._types(self.spec)],
             "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
             "steps": [write_steps(build.steps, ()) for build in builds],
@@ -336,6 +333,10 @@ def _strategies(build: Build) -> str:
     return "".join(
         "\n  ".join([part, *(str(one) for one in remarks if part.endswith(f" {one.function}"))]) for part in parts
     )
+
+
+def _pickled(value: object) -> str:
+    return base64.b64encode(pickle.dumps(value)).decode()
 
 
 def _has_operators(spec: KernelSpec) -> bool:

@@ -23,6 +23,7 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 )
 from mlir_sparse.compile.cpu_build import STAGES, Build, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.statement_optimizer import rewriting_for
 from mlir_sparse.compile.tuning.tuning_store import TuningRecord, tuned
 from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import REAL
@@ -35,7 +36,7 @@ from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.program import ProgramSteps, read_steps
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
-from mlir_sparse.spec import KernelSpec, check_names, check_spec, infer_output, storage_instead
+from mlir_sparse.spec import KernelSpec, Rewriting, check_names, check_spec, infer_output, storage_instead
 from mlir_sparse.text.given_arguments import path_of, text_of
 from mlir_sparse.text.identifiers import by_name
 from mlir_sparse.text.shortened import shortened
@@ -111,9 +112,11 @@ def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Seque
     pickled = base64.b64decode(index["pickled"])  # as trustworthy as the machine code beside it
     assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
 
+    rewriting = pickle.loads(base64.b64decode(again)) if (again := index.get("rewriting")) else None
+
     def spec_of(types: list[str]) -> KernelSpec:
         *inputs, output = map(TensorType.parse, types)
-        return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output)
+        return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output, rewriting)
 
     schedule = Schedule.parse(index["schedule"])
     loaded = Kernel(spec_of(index["declared"]), schedule)
@@ -147,6 +150,7 @@ def compile(
     schedule: Schedule | str | None = None,
     threads: int | None = None,
     deterministic: bool = False,
+    optimize: str | None = None,
     **named: Any,
 ) -> CompiledKernel:
     """Compiles an assignment or a comprehension for tensors of given types.
@@ -166,6 +170,10 @@ def compile(
         threads: the greatest number of threads of a call; the process' limit (`get_num_threads`) when absent.
         deterministic: whether results must be the same, bit for bit, for any number of threads. Otherwise sums that
             threads share may differ by rounding.
+        optimize: "auto" to rewrite the statement where another way takes less by estimate on the data given: other
+            parentheses, parts made first or once. Sums and products then round otherwise, as in `numpy.einsum` with
+            its `optimize`. "off" for the statement as it is written, as it is for types alone, a schedule with an order
+            of loops, comprehensions and GPUs. That of the process (`set_optimize`) when absent.
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; also operators and monoids in the text. A
             tensor with a declared type may be absent, and is then dense.
 
@@ -180,7 +188,7 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
-    options = CompileOptions.of(target, via, schedule, threads, deterministic)
+    options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
@@ -204,14 +212,27 @@ def _compiled_for(
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
     inferred = out is None and declared_output is None and output.encoding is None
     instead = storage_instead(assignment, types) if inferred else ""
-    return _within(options, assignment, types, output, instead)
+    rewriting = _rewriting(KernelSpec(assignment, types, output), declared) if options.optimize == "auto" else None
+    return _within(options, assignment, types, output, instead, rewriting)
+
+
+def _rewriting(spec: KernelSpec, given: Mapping[str, Any]) -> Rewriting | None:
+    """Returns how a statement is rewritten for data; None where types are all that is given."""
+    if any(isinstance(one, TensorType | str) for one in given.values()):
+        return None
+    return rewriting_for(spec, lambda name: operand_check.value_of(name, given[name]))
 
 
 def _within(
-    options: CompileOptions, assignment: Assignment, types: _Types, output: TensorType, instead: str = ""
+    options: CompileOptions,
+    assignment: Assignment,
+    types: _Types,
+    output: TensorType,
+    instead: str = "",
+    rewriting: Rewriting | None = None,
 ) -> StatementKernel:
     """Returns the kernel of `_compiled`, with the limits of the options."""
-    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
+    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead, rewriting)
     if options.threads is None and not options.deterministic:
         return kernel
     assert isinstance(kernel, Kernel), "a GPU's has no limits"
@@ -276,8 +297,9 @@ def _compiled(
     schedule: Schedule,
     via: str,
     instead: str,
+    rewriting: Rewriting | None,
 ) -> StatementKernel:
-    spec = KernelSpec(assignment, types, output)
+    spec = KernelSpec(assignment, types, output, rewriting)
     check_spec(spec)
     if target != "cpu":
         from mlir_sparse.compile.gpu_kernel import (  # imported for GPUs only
@@ -304,6 +326,7 @@ def evaluate(
     schedule: Schedule | str | None = None,
     threads: int | None = None,
     deterministic: bool = False,
+    optimize: str | None = None,
     **named: Any,
 ) -> Result:
     """Computes an assignment on data; kernels are compiled once for each combination of types.
@@ -319,6 +342,7 @@ def evaluate(
         schedule: as for `compile`.
         threads: the greatest number of threads (as for `compile`).
         deterministic: whether the result must be the same, bit for bit, for any number of threads.
+        optimize: how the statement is optimized (as for `compile`).
         named: the data of each tensor read: arrays, SparseTensors, SciPy sparse arrays, numbers; also operators and
             monoids in the text.
 
@@ -329,7 +353,7 @@ def evaluate(
     >>> evaluate("y(i) = A(i,j) * x(j)", A=np.eye(2), x=np.array([3.0, 4.0]))
     array([3., 4.])
     """
-    options = CompileOptions.of(target, via, schedule, threads, deterministic)
+    options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:

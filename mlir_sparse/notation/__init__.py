@@ -41,7 +41,7 @@ from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
 from mlir_sparse.notation.notation_parser import parse
 from mlir_sparse.notation.notation_printer import to_text
 from mlir_sparse.notation.operator import Distribution, Extreme, Monoid, Operator
-from mlir_sparse.notation.rebuild import accesses_of, rebuild, replace_accesses, substitute
+from mlir_sparse.notation.rebuild import accesses_of, rebuild, rename_variables, replace_accesses, substitute
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, Function
 from mlir_sparse.notation.semiring import Semiring, semiring
 from mlir_sparse.notation.summation import free_indices, with_explicit_sums
@@ -101,6 +101,7 @@ __all__ = [
     "reads",
     "rebuild",
     "reduce",
+    "rename_variables",
     "replace_accesses",
     "semiring",
     "substitute",

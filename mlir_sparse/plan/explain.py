@@ -58,6 +58,7 @@ def explain(program: Program, mapped: Sequence[MappedNest] = ()) -> str:
     lines += [f"  {spec.assignment.target.tensor}: {_named(spec.output)} (result)"]
     operators = _operators(program)
     lines += ["", "operators", *operators] if operators else []
+    lines += ["", "algebra", *(f"  {text}" for text in spec.rewriting.account)] if spec.rewriting else []
     lines += ["", "arithmetic", *(f"  {text}" for text in program.licences)] if program.licences else []
     for number, step in enumerate(program.steps, 1):
         threads = next((one for one in mapped if one.step == step), None)

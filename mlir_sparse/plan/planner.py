@@ -20,6 +20,7 @@ from mlir_sparse.plan.nests.gather_first import PickEmitter
 from mlir_sparse.plan.nests.initial_addends import inputs_first, with_initial_addends
 from mlir_sparse.plan.nests.level_space_nests import level_nest, space_of
 from mlir_sparse.plan.nests.padded_loops import within_edges
+from mlir_sparse.plan.nests.rewritten_parts import RewrittenParts
 from mlir_sparse.plan.nests.round_once import accumulates, rounded
 from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_sampled
 from mlir_sparse.plan.nests.sparsifier_limits import SparsifierPayloads
@@ -76,13 +77,16 @@ def plan(
         UnsupportedError: for a case that no plan covers.
         ScheduleError: for an order that is no permutation of the index variables.
     """
-    assignment = spec.explicit
+    assignment = spec.planned
     # Threads of a GPU have f32 accumulators in registers.
-    wide = not loops_only and accumulates(assignment.value)
+    wide = not loops_only and accumulates(spec.explicit.value)  # parts accumulate where the rest may not
     planner = _Planner(spec, densified, scheduled(spec, order), loops_only, wide)
     result = planner.values.result(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    value = planner.values.applied(SUMS_AS_FOLDS, planner.picks.picked(assigned(assignment)))
+    for part in spec.rewriting.parts if spec.rewriting else ():
+        planner.parts.make(part)
+    value = planner.picks.picked(planner.parts.read(assigned(assignment)))
+    value = planner.values.applied(SUMS_AS_FOLDS, value)
     final = None
     if planner.values.output.dtype != spec.output.dtype:
         final = Access(result, variables)
@@ -117,6 +121,7 @@ class _Planner:
         )
         self.payloads = SparsifierPayloads(self.values, self.materialize, densified)
         self.structural = StructuralPlanner(self.values, self._everywhere)
+        self.parts = RewrittenParts(self.values, self._compute)
 
     def entries(self, result: str, variables: tuple[IndexVar, ...], value: Expr) -> str:
         """Emits the steps of an expression on stored entries; returns the name of the value."""
@@ -340,12 +345,13 @@ class _Planner:
         dtype = self.values.dtype
         name = self.temporaries.known(node, variables, dtype)
         if name is None:
-            name = self._computed(node, variables)
+            name = self._compute(self.values.fresh(), node, variables)
             self.temporaries.add(node, variables, dtype, name)
         return Access(name, variables)
 
-    def _computed(self, node: Expr, variables: tuple[IndexVar, ...]) -> str:
-        name, listed = self.values.fresh(), self._listed(node, variables)
+    def _compute(self, name: str, node: Expr, variables: tuple[IndexVar, ...]) -> str:
+        """Emits the steps of a temporary; returns its name, which is another where zeros are not left out."""
+        listed = self._listed(node, variables)
         if listed is not None or (len(variables) > 1 and self._covered(node, variables)):
             return self.sparse(name, variables, node, listed)
         self.values.declare(name, self.values.typed(None, variables))

@@ -24,6 +24,8 @@ __all__ = [
     "COMPILE_TIMEOUT",
     "LIBDEVICE",
     "NUM_THREADS",
+    "OPTIMIZATIONS",
+    "OPTIMIZE",
     "PIECE_WORK",
     "PYTHON",
     "VECTOR_LANES",
@@ -37,6 +39,8 @@ T = TypeVar("T")
 _MOST = 2**63 - 1
 _LANES = (0, 2, 4, 8, 16, 32, 64)
 _OFF = "off"
+OPTIMIZATIONS = ("auto", "off")
+"""How statements are optimized: rewritten where another way takes less by estimate, or left as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,15 @@ def _whole(least: int) -> Callable[[str], int]:
     return parse
 
 
+def _one_of(*known: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in known:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not (math.isfinite(seconds) and 0 < seconds <= threading.TIMEOUT_MAX):
@@ -130,6 +143,9 @@ COMPILE_MEMORY = Setting("MLIR_SPARSE_COMPILE_MEMORY", "a whole number of bytes 
 # The slowest compilation measured took less than a second.
 COMPILE_TIMEOUT = Setting("MLIR_SPARSE_COMPILE_TIMEOUT", "a number of seconds above 0", _seconds, 60.0)
 LIBDEVICE: Setting[str | None] = Setting("MLIR_SPARSE_LIBDEVICE", "the path of a file", _file, None)
+OPTIMIZE = Setting(
+    "MLIR_SPARSE_OPTIMIZE", f"one of {', '.join(OPTIMIZATIONS)}", _one_of(*OPTIMIZATIONS), OPTIMIZATIONS[0]
+)
 # Native code reads these two in each call; 0 stands for the machine's number.
 NUM_THREADS = Setting("MLIR_SPARSE_NUM_THREADS", "a whole number of threads above 0", _whole(1), 0)
 PIECE_WORK = Setting("MLIR_SPARSE_PIECE_WORK", "a whole number of entries above 0", _whole(1), 0)

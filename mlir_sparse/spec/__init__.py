@@ -22,11 +22,14 @@ from mlir_sparse.spec.extents import infer_extents, subscript_bounds
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.large_dense_results import storage_instead, warn_of_dense
 from mlir_sparse.spec.result_storage import infer_output
+from mlir_sparse.spec.rewriting import Part, Rewriting
 from mlir_sparse.spec.truth_arithmetic import logic_of
 from mlir_sparse.spec.zeros import depends_on, missing, value_at_zero, vanishes
 
 __all__ = [
     "KernelSpec",
+    "Part",
+    "Rewriting",
     "bind",
     "bind_parameters",
     "check_names",

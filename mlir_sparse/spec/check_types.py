@@ -12,7 +12,9 @@ from mlir_sparse.spec.kernel_spec import KernelSpec
 __all__ = ["OWN_ARGUMENTS", "check_names", "check_spec", "how_to_pass", "shape_text"]
 
 # Keyword arguments of compile and evaluate that are no tensors.
-OWN_ARGUMENTS = frozenset({"out", "tensors", "semiring", "target", "via", "schedule", "threads", "deterministic"})
+OWN_ARGUMENTS = frozenset(
+    {"out", "tensors", "semiring", "target", "via", "schedule", "threads", "deterministic", "optimize"}
+)
 
 
 def how_to_pass(name: str, called: bool) -> str:

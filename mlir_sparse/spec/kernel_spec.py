@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
+from mlir_sparse.spec.rewriting import Rewriting
 from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.spec.truth_arithmetic import as_logic, updates_numbers
 
@@ -21,11 +22,13 @@ class KernelSpec:
         assignment: the statement as the user wrote it.
         inputs: (name, type) of each tensor read, in the order of `assignment.inputs`.
         output: the type of the result; its storage is the user's choice, or inferred.
+        rewriting: another way to compute it; None for the statement as it is written.
     """
 
     assignment: Assignment
     inputs: tuple[tuple[str, TensorType], ...]
     output: TensorType
+    rewriting: Rewriting | None = None
 
     @property
     def explicit(self) -> Assignment:
@@ -35,9 +38,21 @@ class KernelSpec:
         value = round_literals(found.value, dtypes, self.output.dtype)
         return found if value is found.value else replace(found, value=value)
 
+    @property
+    def planned(self) -> Assignment:
+        """Returns the assignment that loops are planned for: the explicit one, or the rewritten one."""
+        explicit = self.explicit
+        return explicit if self.rewriting is None else replace(explicit, value=self.rewriting.value)
+
     def type_of(self, tensor: str) -> TensorType:
         """Returns the type of an input by name."""
         return dict(self.inputs)[tensor]
+
+    def named(self, extents: Mapping[IndexVar, int]) -> dict[str, int]:
+        """Returns extents by the names of variables, those of the rewriting included."""
+        found = {variable.name: extent for variable, extent in extents.items()}
+        again = self.rewriting.renamed if self.rewriting else ()
+        return found | {name: found[written] for name, written in again}
 
     def with_static_extents(self) -> KernelSpec:
         """Returns the kernel with every static extent in all types that share its variable.
@@ -62,7 +77,12 @@ class KernelSpec:
         }
 
     def _accesses(self) -> list[Access]:
-        return list(reads(self.assignment.value))
+        found = list(reads(self.assignment.value))
+        if self.rewriting is not None:  # it may have other variables
+            known = dict(self.inputs)
+            values = (*(part.value for part in self.rewriting.parts), self.rewriting.value)
+            found += [access for value in values for access in reads(value) if access.tensor in known]
+        return found
 
     def with_output_widths(self) -> KernelSpec:
         """Returns the kernel with the operands' widths, at least 32 bits, where the result's encoding names none.

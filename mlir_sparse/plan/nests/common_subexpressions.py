@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import (
     Access,
-    AffineSubscript,
     Expr,
     Fold,
     IndexVar,
     Reduce,
-    Subscript,
-    children,
-    rebuild,
+    rename_variables,
     walk,
 )
 
@@ -48,8 +42,8 @@ class KnownTemporaries:
         order = dict.fromkeys((*variables, *_variables(node)))
         if self._renames and _is_sized(node):
             names = {variable: IndexVar(f"#{number}") for number, variable in enumerate(order)}
-            return _renamed(node, names), len(variables), dtype
-        return _renamed(node, {variable: variable for variable in order}), len(variables), dtype
+            return rename_variables(node, names), len(variables), dtype
+        return node, len(variables), dtype
 
 
 def _variables(node: Expr) -> tuple[IndexVar, ...]:
@@ -69,26 +63,3 @@ def _is_sized(node: Expr) -> bool:
     """Returns whether axes say how far every variable runs: sums of variables do not."""
     plain = {s for below in walk(node) if isinstance(below, Access) for s in below.subscripts}
     return plain.issuperset(_variables(node))
-
-
-def _renamed(node: Expr, names: Mapping[IndexVar, IndexVar]) -> Expr:
-    operands = tuple(_renamed(child, names) for child in children(node))
-    match node:
-        case Access():
-            return replace(node, subscripts=tuple(_subscript(s, names) for s in node.subscripts))
-        case Reduce() | Fold():
-            return replace(node, indices=tuple(names[index] for index in node.indices), body=operands[0])
-        case _:
-            return rebuild(node, operands)
-
-
-def _subscript(subscript: Subscript, names: Mapping[IndexVar, IndexVar]) -> Subscript:
-    match subscript:
-        case IndexVar():
-            return names[subscript]
-        case AffineSubscript(terms):
-            return replace(subscript, terms=tuple((factor, names[variable]) for factor, variable in terms))
-        case Access():
-            inner = _renamed(subscript, names)
-            assert isinstance(inner, Access)
-            return inner

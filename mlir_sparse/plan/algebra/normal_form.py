@@ -1,0 +1,269 @@
+"""Statements as sums of products of sums: a form without the parentheses and orders that rules do away with.
+
+`a * (b * c)` and `(c * b) * a` are one product, and `sum(i : sum(j : a))` is one sum, so a search over products meets
+each arrangement once. Each product that holds a sum in parentheses is a choice: kept, or multiplied out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Binary,
+    BinaryOp,
+    Expr,
+    Fold,
+    IndexVar,
+    Literal,
+    Negate,
+    Reduce,
+    ReduceOp,
+    children,
+    free_indices,
+    rebuild,
+    rename_variables,
+)
+from mlir_sparse.text.identifiers import generated_name
+
+__all__ = [
+    "Factor",
+    "NoNormalFormError",
+    "NormalForm",
+    "Opaque",
+    "ProductTerm",
+    "Sum",
+    "expression_of",
+    "renamed",
+    "variables_of",
+]
+
+
+class NoNormalFormError(Exception):
+    """Says why a statement is left as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A factor that no rule looks into: a literal, a quotient, a function.
+
+    Args:
+        body: the expression, free of sums.
+    """
+
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A factor that is a sum in parentheses."""
+
+    terms: tuple[ProductTerm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTerm:
+    """A product of factors, summed over some of their variables.
+
+    Args:
+        factors: the factors, in the order of the text.
+        bound: the variables that are summed over.
+        negative: whether the product is subtracted.
+    """
+
+    factors: tuple[Factor, ...]
+    bound: frozenset[IndexVar] = frozenset()
+    negative: bool = False
+
+    @property
+    def inside(self) -> frozenset[IndexVar]:
+        """Returns the index variables of the factors, those summed over included."""
+        return frozenset[IndexVar]().union(*map(variables_of, self.factors))
+
+    @property
+    def everywhere(self) -> frozenset[IndexVar]:
+        """Returns all index variables, those that sums in parentheses sum over included."""
+        nested = (term.everywhere for factor in self.factors if isinstance(factor, Sum) for term in factor.terms)
+        return self.inside.union(self.bound, *nested)
+
+
+# An access reads a tensor, or a part that is made first, at plain variables, each once.
+Factor = Access | Opaque | Sum
+
+
+def variables_of(node: Factor | ProductTerm) -> frozenset[IndexVar]:
+    """Returns the free index variables of a factor or a product."""
+    match node:
+        case Access():
+            return frozenset(node.indices)
+        case Opaque(body):
+            return frozenset(free_indices(body))
+        case Sum(terms):
+            return frozenset[IndexVar]().union(*map(variables_of, terms))
+        case ProductTerm():
+            return node.inside - node.bound
+
+
+def renamed(node: ProductTerm, names: Mapping[IndexVar, IndexVar]) -> ProductTerm:
+    """Returns a product with other variables."""
+    return replace(
+        node,
+        factors=tuple(_renamed(factor, names) for factor in node.factors),
+        bound=frozenset(names.get(variable, variable) for variable in node.bound),
+    )
+
+
+def _renamed(node: Factor, names: Mapping[IndexVar, IndexVar]) -> Factor:
+    match node:
+        case Access():
+            found = rename_variables(node, names)
+            assert isinstance(found, Access)
+            return found
+        case Opaque(body):
+            return Opaque(rename_variables(body, names))
+        case Sum(terms):
+            return Sum(tuple(renamed(term, names) for term in terms))
+
+
+class NormalForm:
+    """Brings expressions to sums of products.
+
+    Args:
+        multiplied_out: of each sum in parentheses that is a factor, by its number, whether it is multiplied out.
+        close: makes a sum of products inside of a function a part; returns what reads it.
+        extents: the extent of each variable; those with new names are added.
+        free: the variables that no sum is over.
+    """
+
+    def __init__(
+        self,
+        multiplied_out: Callable[[int], bool],
+        close: Callable[[tuple[ProductTerm, ...]], Expr],
+        extents: dict[IndexVar, float],
+        free: Iterable[IndexVar],
+    ) -> None:
+        self._multiplied_out = multiplied_out
+        self._close = close
+        self._extents = extents
+        self._taken = set(free)
+        # By new names the variables of the text.
+        self.renamed: dict[IndexVar, IndexVar] = {}
+        self.choices = 0
+
+    def of(self, node: Expr) -> tuple[ProductTerm, ...]:
+        """Returns the products whose sum an expression is.
+
+        Raises:
+            NoNormalFormError: for operators on stored entries, and for subscripts and sums that rules do not know.
+        """
+        match node:
+            case Literal():
+                return (ProductTerm((Opaque(node),)),)
+            case Access():
+                return (ProductTerm((_plain(node),)),)
+            case Negate(operand):
+                return _negated(self.of(operand))
+            case Binary(BinaryOp.ADD, left, right):
+                return (*self.of(left), *self.of(right))
+            case Binary(BinaryOp.SUB, left, right):
+                return (*self.of(left), *_negated(self.of(right)))
+            case Binary(BinaryOp.MUL, left, right):
+                return self._multiplied(self.of(left), self.of(right))
+            case Reduce(ReduceOp.SUM, indices, body):
+                names = self._own_names(indices)
+                terms = self.of(rename_variables(body, names))
+                return tuple(self._summed(term, names.values()) for term in terms)
+            case Apply() | Fold():
+                raise NoNormalFormError("it applies operators to stored entries")
+            case _:
+                return (ProductTerm((Opaque(self._closed(node)),)),)
+
+    def _closed(self, node: Expr) -> Expr:
+        """Returns an expression without sums, those in it being parts that are made first."""
+        match node:
+            case Apply() | Fold():
+                raise NoNormalFormError("it applies operators to stored entries")
+            case Access():
+                return _plain(node)
+            case _:
+                pass
+        if isinstance(node, Reduce) and node.op is ReduceOp.SUM:
+            return self._close(self.of(node))
+        return rebuild(node, tuple(map(self._closed, children(node))))
+
+    def _summed(self, term: ProductTerm, indices: Iterable[IndexVar]) -> ProductTerm:
+        if not variables_of(term).issuperset(indices):
+            raise NoNormalFormError("a term of a sum does not use all variables that are summed over")
+        return replace(term, bound=term.bound.union(indices))
+
+    def _multiplied(self, left: tuple[ProductTerm, ...], right: tuple[ProductTerm, ...]) -> tuple[ProductTerm, ...]:
+        square = len(left) > 1 and len(right) > 1
+        lefts, rights = self._chosen(left, square), self._chosen(right, square)
+        return tuple(self._joined(a, b) for a in lefts for b in rights)
+
+    def _chosen(self, terms: tuple[ProductTerm, ...], square: bool) -> tuple[ProductTerm, ...]:
+        """Returns the terms of a sum that is multiplied out, or the sum as one factor.
+
+        A difference is not multiplied out, nor is a product of two sums: what cancels in them would be left with few
+        right digits, as in `sum (x - y)^2`.
+        """
+        if len(terms) == 1:
+            return terms
+        if square or any(term.negative for term in terms):
+            return (ProductTerm((Sum(terms),)),)
+        number, self.choices = self.choices, self.choices + 1
+        return terms if self._multiplied_out(number) else (ProductTerm((Sum(terms),)),)
+
+    def _joined(self, left: ProductTerm, right: ProductTerm) -> ProductTerm:
+        return ProductTerm((*left.factors, *right.factors), left.bound | right.bound, left.negative != right.negative)
+
+    def _own_names(self, indices: Iterable[IndexVar]) -> dict[IndexVar, IndexVar]:
+        """Returns names for variables that are summed over which no other variable has, so that none are mixed up."""
+        names = {}
+        for variable in indices:
+            name = variable
+            if variable in self._taken:
+                name = IndexVar(generated_name(variable.name, "", {taken.name for taken in self._taken}))
+                self._extents[name] = self._extents[variable]
+                self.renamed[name] = self.renamed.get(variable, variable)
+            self._taken.add(name)
+            names[variable] = name
+        return names
+
+
+def _plain(access: Access) -> Access:
+    if len(access.indices) != len(access.subscripts) or not all(isinstance(s, IndexVar) for s in access.subscripts):
+        raise NoNormalFormError(f"{access} has subscripts other than variables, each once")
+    return access
+
+
+def _negated(terms: tuple[ProductTerm, ...]) -> tuple[ProductTerm, ...]:
+    return tuple(replace(term, negative=not term.negative) for term in terms)
+
+
+def expression_of(terms: Iterable[ProductTerm]) -> Expr:
+    """Returns a sum of products as an expression with explicit sums."""
+    first, *rest = terms
+    found: Expr = Negate(_value(first)) if first.negative else _value(first)
+    for term in rest:
+        found = Binary(BinaryOp.SUB if term.negative else BinaryOp.ADD, found, _value(term))
+    return found
+
+
+def _value(term: ProductTerm) -> Expr:
+    body = reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), map(_expression, term.factors))
+    ordered = tuple(variable for variable in free_indices(body) if variable in term.bound)
+    return Reduce(ReduceOp.SUM, ordered, body) if ordered else body
+
+
+def _expression(factor: Factor) -> Expr:
+    match factor:
+        case Access():
+            return factor
+        case Opaque(body):
+            return body
+        case Sum(terms):
+            return expression_of(terms)

@@ -1,0 +1,55 @@
+"""The same statement rewritten: the cheapest other way by estimate, which may be one from sketches that lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import mlir_sparse as ms
+from dialect_tests.calls import Call, Results
+from dialect_tests.statement_cases import lied
+from fuzzing.variants.variant import NotApplicableError, Variant
+from mlir_sparse.notation import Assignment
+from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
+from mlir_sparse.plan.algebra.part_store import TensorFacts
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.tensor.sketch_of import sketch_of
+
+__all__ = ["VARIANTS"]
+
+# Products of products of such numbers neither overflow nor vanish, in whichever order they are multiplied.
+_LEAST, _MOST = 1e-6, 1e6
+
+
+def _rewritten(call: Call, random: Random) -> Results:
+    program = call.program
+    if not isinstance(program, Assignment) or call.is_about_entries or program.ranges or program.exists:
+        raise NotApplicableError
+    out = None if isinstance(call.out, np.ndarray) else call.out
+    kernel = ms.compile(program, tensors=call.operands, out=out, optimize="off")
+    values = {name: operand_check.value_of(name, call.operands[name]) for name in program.inputs}
+    if not isinstance(kernel, ms.Kernel) or not all(map(_is_moderate, values.values())):
+        raise NotApplicableError
+    facts = {name: TensorFacts(operand_check.type_of(one), sketch_of(one)) for name, one in values.items()}
+    facts = lied(facts, random) if random.random() < 0.5 else facts
+    found = choose_rewriting(kernel.spec.explicit, facts, always=True)
+    if found is None or any(kind.dtype.is_truth for _, kind in kernel.spec.inputs):
+        raise NotApplicableError
+    result = ms.Kernel(replace(kernel.spec, rewriting=found))(**values)
+    return (result,)
+
+
+def _is_moderate(value: Any) -> bool:
+    numbers = np.asarray(value.storage.values if isinstance(value, ms.SparseTensor) else value)
+    if numbers.dtype.kind in "iub":
+        return True
+    if numbers.dtype.itemsize < 4:  # parts in halves are made in f32, and rounded once; products of them are not
+        return False
+    sizes = np.abs(numbers[numbers != 0])
+    return bool(np.isfinite(sizes).all() and (sizes >= _LEAST).all() and (sizes <= _MOST).all())
+
+
+VARIANTS = (Variant("rewritten by cost", _rewritten, 0.1, compiles=True),)
