@@ -19,7 +19,7 @@ from mlir_sparse.spec import KernelSpec, Rewriting, check_spec
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
 
-__all__ = ["check_optimize", "get_optimize", "rewriting_for", "set_optimize"]
+__all__ = ["check_optimize", "depends_on_data", "get_optimize", "rewriting_for", "set_optimize"]
 
 _chosen: str | None = None
 
@@ -80,6 +80,11 @@ def rewriting_for(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.
         return None
     sketches = tuple(sketch_of(value_of(name)) for name, _ in spec.inputs)
     return _cheapest(explicit, spec.inputs, _Data(sketches, tuple(sketch.rounded for sketch in sketches)))
+
+
+def depends_on_data(spec: KernelSpec) -> bool:
+    """Returns whether data decides how a statement is computed."""
+    return spec.rewriting is not None or _open_statement(spec) is not None
 
 
 @lru_cache(maxsize=512)
