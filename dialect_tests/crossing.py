@@ -20,7 +20,7 @@ Class = Callable[[Any], Hashable]
 Row = tuple[Any, ...]
 Choice = TypeVar("Choice")
 
-# How many times as many examples the whole run takes.
+# How many times as many examples the whole run takes. Others draw new ones each time, and take half of them.
 _MORE = 10
 _whole = False
 
@@ -37,8 +37,8 @@ def is_whole() -> bool:
 
 
 def examples(count: int, parent: settings | None = None, **more: Any) -> settings:
-    """Returns the settings of a property that is tried on so many examples: on ten times as many in the whole run."""
-    return settings(parent, max_examples=count * (_MORE if _whole else 1), **more)
+    """Returns the settings of a property: on so many examples, half of them by default, or ten times as many."""
+    return settings(parent, max_examples=count * _MORE if _whole else -(-count // 2), **more)
 
 
 def seeds(count: int) -> range:

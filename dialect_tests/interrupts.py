@@ -29,6 +29,7 @@ def seconds_to_interrupt(work: Callable[[], object], after: float) -> float:
         os.kill(os.getpid(), signal.SIGINT)
 
     def go_on() -> None:
+        timer.start()  # where the interrupt is expected: it may come at once
         end = time.monotonic() + _LONGEST
         while time.monotonic() < end:
             work()
@@ -36,7 +37,6 @@ def seconds_to_interrupt(work: Callable[[], object], after: float) -> float:
     timer = threading.Timer(after, send)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs have it ignored
     try:
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
             go_on()
         arrived = time.monotonic()

@@ -42,7 +42,8 @@ class Family:
         formats: the storage that each operand may have; operands left out are dense.
         outs: the storage that the result may have; None is the inferred one.
         square: whether i and j share one extent.
-        pairs: whether `covering` holds every pair of a choice and a class of choices; else every single one.
+        pairs: whether `covering` holds every pair of a choice and a class of choices; else every single one, where
+            another kernel has the pairs.
     """
 
     text: str
@@ -81,13 +82,13 @@ FAMILIES = {
     "row sums": Family("y(i) = A(i,j)", {"A": MATRIX}, VECTOR_OUT),
     "column sums": Family("y(j) = A(i,j)", {"A": MATRIX}, VECTOR_OUT),
     "total": Family("s = A(i,j)", {"A": MATRIX}, DENSE_OUT),
-    "dot": Family("s = A(i,j) * B(i,j)", {"A": MATRIX, "B": MATRIX}, DENSE_OUT),
+    "dot": Family("s = A(i,j) * B(i,j)", {"A": MATRIX, "B": MATRIX}, DENSE_OUT, pairs=False),
     "copy": Family("C(i,j) = A(i,j)", {"A": MATRIX}, MATRIX_OUT),
-    "transpose": Family("C(j,i) = A(i,j)", {"A": MATRIX}, MATRIX_OUT),
+    "transpose": Family("C(j,i) = A(i,j)", {"A": MATRIX}, MATRIX_OUT, pairs=False),
     "TTV": Family("C(i,j) = B(i,j,k) * c(k)", {"B": CUBE, "c": VECTOR}, MATRIX_OUT),
     "TTM": Family("C(i,j,k) = B(i,j,l) * D(k,l)", {"B": CUBE, "D": (None, "CSR", "COO")}, CUBE_OUT),
     "MTTKRP": Family("C(i,j) = B(i,k,l) * D(k,j) * E(l,j)", {"B": CUBE}, ("dense", "CSR")),
-    "INNERPROD": Family("s = B(i,j,k) * D(i,j,k)", {"B": CUBE, "D": CUBE}, DENSE_OUT),
+    "INNERPROD": Family("s = B(i,j,k) * D(i,j,k)", {"B": CUBE, "D": CUBE}, DENSE_OUT, pairs=False),
     "3-way A+B": Family("C(i,j,k) = B(i,j,k) + D(i,j,k)", {"B": CUBE, "D": CUBE}, CUBE_OUT),
 }
 

@@ -8,19 +8,40 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from benchmarks.libraries.own import taken
+from benchmarks.programs import Workload
+from benchmarks.programs.drawn import Array, Drawn, Graph, Number, OneOf, Tensor, Uniform
 
 import mlir_sparse as ms
 from mlir_sparse.encoding import AxisSketch, Sketch, TensorType
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
-from mlir_sparse.plan.algebra.part_store import TensorFacts
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import Rewriting
+from mlir_sparse.tensor.sketch_of import sketch_of
+from mlir_sparse.tensor.symmetric_matrix import is_symmetric
 
-__all__ = ["RandomStatement", "lied", "matrix", "random_statement", "rewritten", "vector"]
+__all__ = [
+    "RandomStatement",
+    "drawn_facts",
+    "kind_of_levels",
+    "lied",
+    "matrix",
+    "random_statement",
+    "rewritten",
+    "vector",
+    "workload_facts",
+]
 
 VARIABLES = "ijklm"
 EXTENT = 5
 MATRICES = (None, None, "CSR", "CSC", "COO", "DCSR")
 OTHERS = {0: (None,), 1: (None, None, "SparseVector"), 2: MATRICES, 3: (None, "CSF", "COO")}
+
+
+def kind_of_levels(storage: str) -> str:
+    """Returns what tells storage of matrices apart where any order of dense and compressed levels is alike."""
+    return "compressed" if storage in ("CSR", "CSC", "DCSR") else storage
 
 
 def matrix(rows: int, columns: int, degree: float, storage: str = "CSR", *, largest: float = 0) -> TensorFacts:
@@ -40,11 +61,41 @@ def vector(*extents: int) -> TensorFacts:
     return TensorFacts(kind, Sketch(extents, float(np.prod(extents))))
 
 
-def rewritten(text: str, facts: Mapping[str, TensorFacts], *, always: bool = False) -> Rewriting | None:
+def workload_facts(workload: Workload) -> dict[str, TensorFacts]:
+    """Returns what is known of the inputs of a workload of the benchmark, at their full size."""
+    return {name: drawn_facts(drawn) for name, drawn in workload.inputs.items()}
+
+
+def drawn_facts(drawn: Drawn) -> TensorFacts:
+    """Returns what is known of an input: large ones whose statistics are plain are not made for it."""
+    match drawn:
+        case Number():
+            return vector()
+        case Array(shape):
+            return vector(*shape)
+        case OneOf(extent):
+            return vector(extent)
+        case Uniform(rows, columns, per_row):
+            return matrix(rows, columns, per_row, "CSC" if drawn.by_column else "CSR")
+        case Graph(vertices, edges, power=0.0, lower=False):
+            return replace(matrix(vertices, vertices, 2 * edges / vertices), symmetric=True)
+        case Tensor(shape, entries):
+            means = [entries / extent for extent in shape]
+            axes = [AxisSketch(n, 2 * mean, entries * (mean + 1)) for n, mean in zip(shape, means, strict=True)]
+            return TensorFacts(TensorType.parse("f64[?,?,?] CSF"), Sketch(shape, entries, tuple(axes)))
+        case _:
+            value = taken(drawn.made())
+            symmetric = isinstance(value, ms.SparseTensor) and is_symmetric(value)
+            return TensorFacts(operand_check.type_of(value), sketch_of(value), symmetric=symmetric)
+
+
+def rewritten(
+    text: str, facts: Mapping[str, TensorFacts], *, out: str | None = None, always: bool = False
+) -> Rewriting | None:
     """Returns how a statement is rewritten for data of which a few numbers are known."""
     kinds = {name: one.kind for name, one in facts.items()}
-    spec = ms.compile(text, tensors=kinds).spec
-    return choose_rewriting(spec.explicit, facts, always=always)
+    spec = ms.compile(text, tensors=kinds, out=out).spec
+    return choose_rewriting(spec.explicit, facts, always=always, into_array=spec.output.encoding is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,15 @@ MASKED = (("bits", 512), ("masks", True), ("fma", True))
 NARROW = (("bits", 256), ("masks", False), ("fma", True))
 # Strategies that are passes of their own: their code is what the pass changes.
 PASSES_ALONE = {
-    *("fuse-fill", "join-segments", "nontemporal-stores", "prefetch-rows", "prefetch-streams", "read-slots"),
+    *(
+        "array-sums",
+        "fuse-fill",
+        "join-segments",
+        "nontemporal-stores",
+        "prefetch-rows",
+        "prefetch-streams",
+        "read-slots",
+    ),
     *("scatter-runs", "share-equal-nests", "split-merges", "sum-rows", "unroll-blocks"),
 }
 RANKS = {**dict.fromkeys("bvwxz", 1), **dict.fromkeys("TU", 3)}
@@ -43,7 +51,8 @@ def said_by(
     types = {
         name: f"{dtype}[{','.join('?' * RANKS.get(name, 2))}] {stored}".strip() for name, stored in storage.items()
     }
-    kernel = Kernel(ms.compile(text, out=out, tensors=types).spec)  # not the one that was found out about before
+    spec = ms.compile(text, out=out, tensors=types, optimize="off").spec
+    kernel = Kernel(spec)  # not the one that was found out about before
     passes = import_module("mlir_sparse.pipeline.sparsifier_passes")
     with patch.object(passes, "vector_options", lambda: options), patch.object(pipeline, "vector_lanes", lambda: 0):
         said = [one for one in kernel.remarks() if one.strategy == strategy]

@@ -18,10 +18,11 @@ from benchmarks.entries import fibers, mixed, moved, skewed, slots
 from benchmarks.inputs import INPUTS, load
 from benchmarks.kernels import KERNELS
 from benchmarks.libraries import BEFORE, IN_PLACE, NEW, OURS
-from benchmarks.match import Entrant, Match, NoResultError, Outcome
+from benchmarks.match import Match, NoResultError, Outcome
 from benchmarks.plot import plot
 from benchmarks.report import Row, missing_row, row_of
 from benchmarks.roofline import Roofline
+from benchmarks.rounds import Entrant, is_far_behind, until_time_is_up
 from benchmarks.standing import markdown, standings
 
 _ROOFLINE = Roofline({1 << 20: 1e10, 1 << 28: 2e9}, 1e9)
@@ -54,7 +55,7 @@ def test_ours_and_the_peers_agree_with_the_reference(match: Match, kernel: str) 
 
 
 def test_a_contest_samples_all_in_turn(match: Match) -> None:
-    outcome = match.play("SpMV CSR", "tiny", 0.0)
+    outcome = match.play("SpMV CSR", "tiny", until_time_is_up(0.0))
     names = [str(entrant) for entrant in outcome.samples]
     assert set(names) == {OURS, f"{OURS}, 2 threads", f"{OURS}, new result", f"{OURS}, new result, 2 threads", "SciPy"}
     assert all(len(samples) >= 3 and min(samples) > 0 for samples in outcome.samples.values())
@@ -74,13 +75,10 @@ def test_a_library_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_contest_without_our_result_is_a_row_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Match(["NumPy"], tmp_path, [1])
-    monkeypatch.setitem(made._workers, OURS, made._workers.pop("NumPy"))
-    try:
-        with pytest.raises(NoResultError, match="has no such kernel"):
-            made.play("SpMV CSR", "tiny", 0.0)
-    finally:
-        made.stop()
+    made = Match([OURS], tmp_path, [1])
+    monkeypatch.setattr(made, "prepare", lambda *_: ({}, {OURS: {"reason": "refused: out of luck"}}))
+    with pytest.raises(NoResultError, match="refused: out of luck"):
+        made.play("SpMV CSR", "tiny", until_time_is_up(0.0))
     row = missing_row("SpMV", Contest("SpMV CSR", "tiny", "SpMV CSR", 1.25), "refused: out of luck")
     assert (row.verdict, str(row).split()) == ("NO RESULT", ["SpMV", "NO", "RESULT:", "refused:", "out", "of", "luck"])
     assert standings([row, _row([1.0], [8.0])])[0].failures == ["1 without a right result"]
@@ -93,7 +91,7 @@ def test_another_checkout_takes_part_with_its_own_interpreter(tmp_path: Path) ->
     python.chmod(0o755)
     made = Match([OURS], tmp_path, [1], against=tmp_path)
     try:
-        outcome = made.play("SpMV CSR", "tiny", 0.0)
+        outcome = made.play("SpMV CSR", "tiny", until_time_is_up(0.0))
     finally:
         made.stop()
     row = row_of("SpMV", Contest("SpMV CSR", "tiny", "", SLOWER), outcome, {1: _ROOFLINE})
@@ -193,6 +191,16 @@ def _row(ours: list[float], theirs: list[float], error: float = 0.0, gain: float
     samples |= {_PEER: theirs, Entrant("numba", IN_PLACE, 1): theirs, Entrant("MKL optimized", IN_PLACE, 1): theirs}
     outcome = Outcome(samples, {"bytes": 1 << 20, "flops": 0}, error)
     return row_of("SpMV", contest, outcome, {1: _ROOFLINE, 2: _ROOFLINE})
+
+
+def test_who_is_far_behind_takes_part_in_few_rounds() -> None:
+    rounds = until_time_is_up(1.0)
+    samples = {_OURS: [1.0, 1.0], _PEER: [5.0, 5.0], Entrant("numba", NEW, 1): [30.0], Entrant("MKL", NEW, 1): [1.0]}
+    assert [e.library for e in rounds(samples, 0.0)] == [OURS, "SciPy", "MKL"]
+    assert is_far_behind(_PEER, {**samples, _PEER: [5.0] * 3})
+    assert not rounds({_OURS: [1.0] * 5}, 1.0)
+    assert rounds({_OURS: [1.0] * 4}, 1.0)
+    assert not rounds({_OURS: [1.0] * 3}, 4.0)
 
 
 def test_a_row_compares_like_with_like() -> None:

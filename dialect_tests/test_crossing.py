@@ -38,7 +38,7 @@ def test_the_whole_run_takes_everything(monkeypatch: pytest.MonkeyPatch) -> None
     mark = crossed(**axes).mark
     assert mark.args[0] == ("a", "b", "c")
     assert len(mark.args[1]) == 6
-    assert examples(7).max_examples == 7
+    assert examples(7).max_examples == 4
     monkeypatch.setattr(crossing, "_whole", True)
     assert crossed(**axes).mark.args[1] == list(product(*axes.values()))
     assert examples(7).max_examples == 70

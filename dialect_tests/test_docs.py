@@ -16,7 +16,7 @@ from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
 from mlir_sparse.strategies import STRATEGIES
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-PAGES = ("pictures", "level_formats", "level_space")
+PAGES = ("statement_plans", "pictures", "level_formats", "level_space")
 # Storage that MLIR has no text for, by hand; the row and column blocks it has text for, but no loops.
 FOREIGN = {
     "SlotELL", "CountedELL", "DIA", "Banded", "PackedLower", "PackedUpper", "Skyline", "UpperSkyline", "RowIntervals",
@@ -104,6 +104,20 @@ def test_what_is_rewritten_is_shown(pages: dict[str, str]) -> None:
         assert "y = " in section, name
     assert "level 1 (i : range): the dialect has no level format range" in sections["DIA"]
     assert "A.levels(A.l0,i) * x(A.l0 + i)" in sections["DIA"]
+
+
+def test_plans_are_walked_through(pages: dict[str, str]) -> None:
+    page = pages["statement_plans"]
+    assert "rewritten: y(j) = sum(i : beta * A(i,j) * y.part(i))" in page
+    assert "with y.part(i) = sum(k : A(i,k) * x(k))" in page
+    assert "rewritten: s = sum(" in page
+    assert page.count("mask in the product") + page.count("equal parts once") > 0
+    assert page.count("<pre>True</pre>") == 2
+    assert "<pre>False True</pre>" in page
+    assert page.count("<rect ") == 4
+    kept, lost = map(float, re.findall(r"<pre>(\S+) (\S+)</pre>", page)[-2])
+    assert 0 < kept < 1e-19
+    assert abs(lost - kept) > kept
 
 
 def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.crossing import crossed
 
 A = np.array([[1.0, 0.0, -2.0, 0.0], [0.0, 0.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
 B = np.array([[2.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [0.0, 4.0, 0.0, 0.0]])
@@ -43,8 +44,11 @@ SPARSE = [
 ]
 
 
-@pytest.mark.parametrize("text", SPARSE)
-@pytest.mark.parametrize("storage", ["CSR", "COO", "DCSC"])
+def tensors_of(text: str) -> int:
+    return sum(f"{name}(" in text for name in DENSE)
+
+
+@crossed(classes={"text": tensors_of, "storage": lambda _: None}, text=SPARSE, storage=["CSR", "COO", "DCSC"])
 def test_what_keeps_zeros_stays_sparse(text: str, storage: str) -> None:
     operands = stored(text, storage)
     result = ms.evaluate(text, tensors=operands)

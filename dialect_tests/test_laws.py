@@ -18,6 +18,7 @@ import mlir_sparse as ms
 from dialect_tests.crossing import crossed
 from dialect_tests.entries_cases import compare, semiring_case
 from mlir_sparse.notation import Distribution, Extreme
+from mlir_sparse.notation.laws import Law, holds
 from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS
 
 Array = np.ndarray[Any, Any]
@@ -87,6 +88,29 @@ def _laws(name: str) -> Distribution:
 def test_products_distribute_where_it_is_declared(name: str) -> None:
     """Both ways: what is not declared fails for some numbers."""
     assert ms.semiring(name).laws == _laws(name)
+
+
+@pytest.mark.parametrize("name", MULTIPLY)
+def test_products_are_grouped_and_swapped_where_it_is_declared(name: str) -> None:
+    times, ring = MULTIPLY[name], ms.semiring("min", name)
+    pairs, triples = (list(itertools.product(SMALL, repeat=count)) for count in (2, 3))
+    # Of numbers as they are: truth values alone are what `and` and `or` give.
+    assert holds(Law.SWAPS, ring) == all(_same(times(a, b), times(b, a)) for a, b in pairs)
+    if name != "pair":  # it is, but an entry is no number that it combines
+        assert holds(Law.GROUPS, ring) == all(
+            _same(times(times(a, b), c), times(a, times(b, c))) for a, b, c in triples
+        )
+
+
+def test_exact_semirings_keep_every_bit() -> None:
+    """Those of which whole products are rewritten: any order of any numbers that are not NaN."""
+    for add, multiply in (("or", "and"), ("and", "or"), ("min", "max"), ("max", "min")):
+        plus, times = ADD[add], MULTIPLY[multiply]
+        for a, b, c in itertools.product((*WIDE, np.inf, -np.inf), repeat=3):
+            assert times(times(a, b), c) == times(a, times(b, c))
+            assert _lifted(add, times(a, plus(b, c))) == plus(times(a, b), times(a, c))
+            assert plus(plus(a, b), c) == plus(a, plus(b, c))
+            assert _lifted(add, times(a, ZERO[add])) == ZERO[add]
 
 
 def test_semirings_that_do_not_distribute() -> None:

@@ -13,9 +13,11 @@ from mlir_sparse.arrays import einsum, einsum_path
 from mlir_sparse.compile import (
     STAGES,
     ComprehensionKernel,
+    DefinedTensor,
     Kernel,
     Tuning,
     compile,
+    define,
     evaluate,
     get_optimize,
     load,
@@ -67,6 +69,7 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
+from mlir_sparse.lazy import LazyArray, compute, lazy
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -86,6 +89,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.pipeline import Remark
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.runtime import get_num_threads, set_num_threads
+from mlir_sparse.spec import Alternative
 from mlir_sparse.tensor import DeviceTensor, LevelStorage, SparseTensor, read, tensor, to_device, write
 
 __all__ = [
@@ -93,6 +97,7 @@ __all__ = [
     "PRESETS",
     "STAGES",
     "Access",
+    "Alternative",
     "Assignment",
     "BindingsError",
     "CompileError",
@@ -102,6 +107,7 @@ __all__ = [
     "CoordinatesError",
     "DType",
     "DTypeError",
+    "DefinedTensor",
     "DenseResultWarning",
     "DeviceArray",
     "DeviceError",
@@ -116,6 +122,7 @@ __all__ = [
     "IndexRangeError",
     "IndexVar",
     "Kernel",
+    "LazyArray",
     "LevelFormat",
     "LevelProperty",
     "LevelSpec",
@@ -148,6 +155,8 @@ __all__ = [
     "WidthError",
     "__version__",
     "compile",
+    "compute",
+    "define",
     "einsum",
     "einsum_path",
     "encoding",
@@ -155,6 +164,7 @@ __all__ = [
     "get_num_threads",
     "get_optimize",
     "indices",
+    "lazy",
     "load",
     "monoid",
     "operator",

@@ -119,6 +119,8 @@ class DType(_Row):
         """
         if isinstance(dtype, DType):
             return dtype
+        if isinstance(dtype, np.dtype):
+            return _of_numpy(dtype)
         if isinstance(dtype, str):
             name = _SPELLINGS.get(dtype.replace(" ", ""))
             if name is not None:

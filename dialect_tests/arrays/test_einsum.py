@@ -12,6 +12,10 @@ from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests.crossing import examples
+from mlir_sparse.arrays import contraction
+from mlir_sparse.arrays.contraction_path import planned_path
+from mlir_sparse.notation import Access, Binary, BinaryOp, IndexVar
+from mlir_sparse.spec import Part, Rewriting
 
 STORAGE = {
     1: ["dense", "SparseVector"],
@@ -122,10 +126,10 @@ def test_mistakes(arguments: tuple[Any, ...], error: type[ms.SparseError], text:
         ms.einsum(*arguments)
 
 
-def chain(density: float, extent: int) -> list[ms.SparseTensor]:
+def chain(density: float, extent: int, count: int = 4) -> list[ms.SparseTensor]:
     return [
         ms.tensor(scipy.sparse.random_array((extent, extent), density=density, rng=np.random.default_rng(n)).tocsr())
-        for n in range(4)
+        for n in range(count)
     ]
 
 
@@ -133,15 +137,89 @@ def test_chains_are_split_where_that_saves_work() -> None:
     factors = chain(0.4, 60)
     path = ms.einsum_path("ij,jk,kl,lm->im", *factors)
     assert len(path.steps) == 3
-    assert path.cost < path.naive / 10
-    assert "one loop nest: about" in str(path)
+    assert "3 loop nests" in str(path)
+    assert "because: " in str(path)
     expected = np.linalg.multi_dot([factor.to_numpy() for factor in factors])
-    for optimize in (True, False, "greedy", path.path, ["einsum_path", (1, 2)]):
+    for optimize in (True, False, None, "auto", "off", "greedy", ("optimal", 1e6), path.path, ["einsum_path", (1, 2)]):
         result = ms.einsum("ij,jk,kl,lm->im", *factors, optimize=optimize)
         np.testing.assert_allclose(dense(result), expected, atol=1e-12)
-    assert len(ms.einsum_path("ij,jk,kl,lm->im", *factors, optimize=False).steps) == 1
-    with pytest.raises(ms.OperandError, match="expected optimize="):
-        ms.einsum("ij,jk,kl", *factors[:3], optimize="best")
+    assert ms.einsum_path("ij,jk,kl,lm->im", *factors, optimize=False).path == ["einsum_path", (0, 1, 2, 3)]
+    for limit in (3600, 3599.0):
+        limited = ms.einsum_path("ij,jk,kl,lm->im", *factors, optimize=("greedy", limit))
+        assert len(limited.steps) == (3 if limit == 3600 else 1)
+
+
+@pytest.mark.parametrize(
+    "optimize", ["best", 1, 2.0, ("greedy", "much"), ["einsum_path", (0, 7)], ["path", (0, 1)], ()]
+)
+def test_what_no_order_is_is_refused(optimize: Any) -> None:
+    for call in (ms.einsum, ms.einsum_path):
+        with pytest.raises(ms.OperandError, match="expected optimize=True"):
+            call("ij,jk->ik", *chain(0.4, 6, 2), optimize=optimize)
+
+
+def test_a_chain_whose_end_is_nearly_empty_starts_there() -> None:
+    factors = [*chain(0.05, 300, 3), ms.tensor(scipy.sparse.eye_array(300, format="csr")[:, :3])]
+    path = ms.einsum_path("ij,jk,kl,lm->im", *factors)
+    assert path.path == ["einsum_path", (2, 3), (1, 2), (0, 1)]
+    found = ms.einsum("ij,jk,kl,lm->im", *factors)
+    np.testing.assert_allclose(dense(found), np.linalg.multi_dot([f.to_numpy() for f in factors]), atol=1e-12)
+
+
+def test_one_operand_in_several_places_shares_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = chain(0.05, 300, 1)[0]
+    texts: list[str] = []
+    monkeypatch.setattr(
+        contraction, "evaluate", lambda text, **options: texts.append(text) or ms.evaluate(text, **options)
+    )
+    square = graph.to_numpy() @ graph.to_numpy()
+    for optimize in (True, ["einsum_path", (0, 1), (0, 1), (0, 1)]):
+        found = ms.einsum("ij,jk,kl,li->", *[graph] * 4, optimize=optimize)
+        np.testing.assert_allclose(found, np.sum(square * square.T))
+    whole, *steps = texts
+    assert whole == "out = a0(i0,i1) * a0(i1,i2) * a0(i2,i3) * a0(i3,i0)"
+    assert steps == ["out(i0,i1) = a0(i0,i2) * a0(i2,i1)", "out = a0(i0,i1) * a0(i1,i0)"]
+
+
+def test_parts_that_are_read_twice_are_twice_in_a_path() -> None:
+    i, j, k, n, m = map(IndexVar, "ijknm")
+    factors = [Access("A", pair) for pair in ((i, j), (j, k), (k, n), (n, i))]
+    square = Part(Access("p", (i, n)), Binary(BinaryOp.MUL, Access("A", (i, m)), Access("A", (m, n))))
+    value = Binary(BinaryOp.MUL, Access("p", (i, k)), Access("p", (k, i)))
+    assert planned_path(factors, Rewriting((square,), value)) == [(0, 1), (0, 1), (0, 1)]
+    assert planned_path(factors, None) == [(0, 1, 2, 3)]
+    # What is no tree of the factors is one loop nest.
+    assert planned_path(factors[:3], Rewriting((square,), value)) == [(0, 1, 2)]
+
+
+def test_steps_sum_over_what_no_other_operand_has() -> None:
+    a, b = chain(0.3, 40, 2)
+    path = ["einsum_path", (0,), (0, 1)]
+    assert [str(step).split()[-1] for step in ms.einsum_path("ij,kl->k", a, b, optimize=path).steps] == [
+        "ij->",
+        "kl,->k",
+    ]
+    expected = np.einsum("ij,kl->k", a.to_numpy(), b.to_numpy())
+    np.testing.assert_allclose(ms.einsum("ij,kl->k", a, b, optimize=path), expected)
+    with pytest.raises(ms.OperandError, match="expected optimize=True or False with semiring="):
+        ms.einsum("ij,jk->ik", a, b, optimize=path, semiring="min_plus")
+
+
+def test_paths_are_numpys() -> None:
+    factors = chain(0.4, 60)
+    path = ms.einsum_path("ij,jk,kl,lm->im", *factors).path
+    arrays = [factor.to_numpy() for factor in factors]
+    np.testing.assert_allclose(np.einsum("ij,jk,kl,lm->im", *arrays, optimize=path), np.linalg.multi_dot(arrays))
+
+
+def test_the_process_decides_where_no_argument_does() -> None:
+    factors = chain(0.4, 60)
+    ms.set_optimize("off")
+    try:
+        assert len(ms.einsum_path("ij,jk,kl,lm->im", *factors).steps) == 1
+        assert len(ms.einsum_path("ij,jk,kl,lm->im", *factors, optimize=True).steps) == 3
+    finally:
+        ms.set_optimize(None)
 
 
 def test_fused_kernels_stay_one() -> None:

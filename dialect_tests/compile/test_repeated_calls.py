@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse.compile.repeated_calls import RepeatedCalls
 
 TEXT = "y(i) = A(i,j) * x(j)"
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
@@ -103,3 +106,27 @@ def test_a_change_of_the_process_is_seen() -> None:
     ms.set_optimize("off")
     np.testing.assert_array_equal(ms.evaluate(TEXT, A=A, x=X), DENSE @ X)
     ms.set_optimize(None)
+
+
+def test_threads_keep_kernels_at_once() -> None:
+    calls, before, failed = RepeatedCalls(), sys.getswitchinterval(), list[BaseException]()
+    kernel = ms.compile(TEXT, A="f64[?,?] CSR", x="f64[?]")
+    assert isinstance(kernel, ms.Kernel)
+
+    def keep(thread: int) -> None:
+        try:
+            for call in range(60_000):
+                calls.keep((thread, call), kernel, by_data=False)
+        except RuntimeError as error:
+            failed.append(error)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=keep, args=(thread,)) for thread in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not failed

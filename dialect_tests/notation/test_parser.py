@@ -280,7 +280,7 @@ def test_deep_subscripts_are_refused() -> None:
 
 
 def test_a_chain_of_any_length_is_refused_in_time() -> None:
-    for text in ("a(i)*" * 20000 + "2", "-" * 20000 + "a"):
+    for text in ("a(i)*" * 5000 + "2", "-" * 5000 + "a"):
         with pytest.raises(NotationError, match="operations inside one another"):
             parse("y = " + text)
 

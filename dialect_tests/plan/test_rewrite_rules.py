@@ -237,7 +237,7 @@ TYPES = {
 def planned(text: str) -> planning.Program:
     named = {name: one for name, one in OPERATORS.items() if f"{name}(" in text}
     types = {name: kind for name, kind in TYPES.items() if f"{name}(" in text.partition("=")[2]}
-    return planning.plan(ms.compile(ms.parse(text, **named), tensors=types).spec)
+    return planning.plan(ms.compile(ms.parse(text, **named), tensors=types, optimize="off").spec)
 
 
 def nests(text: str) -> list[planning.Generic]:

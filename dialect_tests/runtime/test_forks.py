@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dialect_tests.crossing import is_whole
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX's")
 signals_compilers = pytest.mark.usefixtures("new_compilers")
 
@@ -272,7 +274,8 @@ assert gone, "the compiler waits for requests of a process that is no more"
     )
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+# What a server of forks starts, it starts as `spawn` does.
+@pytest.mark.parametrize("method", ["fork", "forkserver", *["spawn"] * is_whole()])
 def test_multiprocessing(method: str, tmp_path: Path) -> None:
     """Pools of daemons, as PyTorch's loaders of data are; kernels and tensors travel by pickle."""
     run(

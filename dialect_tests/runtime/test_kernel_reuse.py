@@ -15,7 +15,7 @@ import mlir_sparse as ms
 from dialect_tests.conditions import needs_fork
 from mlir_sparse import _native
 from mlir_sparse.compile import cpu_build, cpu_kernel
-from mlir_sparse.runtime.function_call import ChainedCalls
+from mlir_sparse.runtime.fast_paths import ChainedCalls
 
 SPMV = "y(i) = A(i,j) * x(j)"
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.errors import FileFormatError, SparseError
+from mlir_sparse.errors import FileFormatError, SparseError, UnsupportedError
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,30 @@ def test_wrong_indexes_are_refused(saved: Path, tmp_path: Path) -> None:
             changed = json.dumps({**index, key: wrong}).encode()
             if changed == json.dumps(index).encode():
                 continue
-            load(rewritten(saved, tmp_path / "k.msk", kernel_json=changed))
-    for text in (b"", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"null", b"[]", b"{}", b'{"format": 5}'):
+            with pytest.raises((FileFormatError, UnsupportedError), match=r"expected .*, but got "):
+                ms.load(rewritten(saved, tmp_path / "k.msk", kernel_json=changed))
+        left = {name: value for name, value in index.items() if name != key}
+        with pytest.raises(FileFormatError, match=rf'expected .*"{key}".* in .*k.msk, but got '):
+            ms.load(rewritten(saved, tmp_path / "k.msk", kernel_json=json.dumps(left).encode()))
+    for text in (b"", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"null", b"[]", b"{}", b'{"format": 6}'):
         with pytest.raises(FileFormatError, match=r"expected .* in .*k.msk, but got "):
             ms.load(rewritten(saved, tmp_path / "k.msk", kernel_json=text))
+
+
+def test_numbers_that_were_edited_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.msk"
+    ms.compile("C(i,j) = A(i,k) * B(k,j)", A="f64[?,?] CSR", B="f64[?,?] CSR", C="f64[?,?] CSR").save(path)
+    index = index_of(path)
+    steps = index["steps"][0]
+    texts = {steps.replace("1", "2", 1), steps.replace('"i"', '"j"', 1), steps.replace("f64", "f32")}
+    for text in texts - {steps}:
+        changed = json.dumps({**index, "steps": [text]}).encode()
+        with pytest.raises(FileFormatError, match=r"expected contents with the digest .* in .*e.msk, but got"):
+            ms.load(rewritten(path, tmp_path / "e.msk", kernel_json=changed))
+    for change in ({"computing": [99]}, {"codes": []}, {"builds": []}):
+        changed = json.dumps({**index, **change}).encode()
+        with pytest.raises(FileFormatError, match=r'expected .*"codes"|expected lists of one length as .*"builds"'):
+            ms.load(rewritten(path, tmp_path / "e.msk", kernel_json=changed))
 
 
 def test_a_bomb_is_refused(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.conditions import needs_objects
 from mlir_sparse import _native
+from mlir_sparse.runtime.saved_index import digest_of
 
 DENSE = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 0.0, 5.0]])
 X = np.array([1.0, 10.0, 100.0])
@@ -93,6 +94,7 @@ def _changed(path: Path, **changes: Any) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     index = json.loads(parts["kernel.json"]) | changes
+    index["digest"] = digest_of(index, map(parts.__getitem__, index["codes"]))
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, json.dumps(index) if name == "kernel.json" else content)
@@ -103,7 +105,7 @@ def _changed(path: Path, **changes: Any) -> None:
     [
         ({"features": ["no-such-feature"]}, ms.UnsupportedError, "a processor with no-such-feature"),
         ({"machine": "pdp11"}, ms.UnsupportedError, "but got one for .*/pdp11: save it here"),
-        ({"format": 999}, ms.FileFormatError, "expected format 5 .* but got 999"),
+        ({"format": 999}, ms.FileFormatError, "expected format 6 .* but got 999"),
         ({"version": "0.0"}, ms.FileFormatError, r"but got one of version 0\.0: save it again"),
         (
             {"steps": ['["NestCall", 1]']},
@@ -164,6 +166,7 @@ def test_code_that_is_none_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content if name == "kernel.json" else content[: len(content) // 2])
+    _changed(path)  # signs it
     with pytest.raises(ms.FileFormatError, match=r"expected machine code in .* but got"):
         ms.load(path)
 

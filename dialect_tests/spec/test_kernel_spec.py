@@ -163,3 +163,32 @@ def test_inferred_results(text: str, types: dict[str, str], expected: str) -> No
 )
 def test_where_zeros_make_zero(value: str, zeros: set[str], expected: bool) -> None:
     assert vanishes(ms.parse(f"y(i) = {value}").value, zeros) is expected
+
+
+@pytest.mark.parametrize(
+    ("operand", "result", "expected"),
+    [
+        ("f64", "i8", "integers"),
+        ("f16", "i64", "integers"),
+        ("c64", "i32", "integers"),
+        ("c128", "f64", "real numbers"),
+    ],
+)
+@pytest.mark.parametrize("text", ["y(i) = A(i,j) * x(j)", "y(i) = 2 * x(i)", "y(i) += x(i)"])
+def test_numbers_that_the_type_of_the_result_loses_are_refused(
+    operand: str, result: str, expected: str, text: str
+) -> None:
+    types = {"A": f"{operand}[?,?] CSR", "x": f"{operand}[?]", "y": f"{result}[?]"}
+    given = {name: types[name] for name in ms.parse(text).inputs}
+    message = (
+        rf"expected {expected} for y\(i\), whose type is {result}, but got {operand}: ask for a result of {operand}"
+    )
+    with pytest.raises(ms.DTypeError, match=message):
+        ms.compile(text, tensors=given, out=ms.TensorType.parse(types["y"]))
+
+
+@pytest.mark.parametrize("result", ["f16", "bf16"])
+def test_results_in_halves_of_wide_numbers_are_rounded(result: str) -> None:
+    x = np.array([1.0, 1 / 3, -65504.0, 1e-9, np.inf])
+    found = ms.compile("y(i) = x(i)", x="f64[?]", out=ms.TensorType.parse(f"{result}[?]"))(x=x)
+    np.testing.assert_array_equal(found, x.astype(np.float32).astype(ms.DType(result).numpy))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ __all__ = ["compacted", "wide_labels"]
 
 def wide_labels(operands: Sequence[Value], labels: Sequence[Labels]) -> dict[str, int]:
     """Returns the extents of sparse operands' labels that exceed 2^31 - 1."""
-    if all(max(operand.shape, default=0) <= WIDEST for operand in operands):
+    if _fit(tuple([operand.shape for operand in operands])):
         return {}
     return {
         label: extent
@@ -25,6 +26,11 @@ def wide_labels(operands: Sequence[Value], labels: Sequence[Labels]) -> dict[str
         for label, extent in zip(names, operand.shape, strict=True)
         if extent > WIDEST and isinstance(operand, SparseTensor)
     }
+
+
+@lru_cache(maxsize=512)
+def _fit(shapes: tuple[tuple[int, ...], ...]) -> bool:
+    return all(max(shape, default=0) <= WIDEST for shape in shapes)
 
 
 def compacted(

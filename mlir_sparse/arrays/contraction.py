@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,17 @@ import numpy as np
 from mlir_sparse.arrays.broadcast import Labels, Value, diagonal_of, squeezed
 from mlir_sparse.arrays.compact_products import compacted, wide_labels
 from mlir_sparse.arrays.flat_places import Array
-from mlir_sparse.arrays.operator_kernels import access, assignment, computed
-from mlir_sparse.compile.entry_points import evaluate
+from mlir_sparse.arrays.operator_kernels import access, assignment
+from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.entry_points import compile, evaluate
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import DTypeError, ExtentError
-from mlir_sparse.notation import Assignment, AssignOp, Binary, BinaryOp, Expr
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, walk
 from mlir_sparse.spec import promote
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["cast", "common_type", "contracted", "extents_of", "prepared", "product"]
+__all__ = ["are_plain", "cast", "common_type", "contracted", "extents_of", "planned", "prepared", "product", "renamed"]
 
 
 def extents_of(operands: Sequence[Value], labels: Sequence[Labels], what: str) -> dict[str, int]:
@@ -56,29 +56,35 @@ def _check_diagonals(operands: Sequence[Value], labels: Sequence[Labels], what: 
                 )
 
 
-def prepared(
-    operands: Sequence[Value], labels: Sequence[Labels], what: str
-) -> tuple[list[Value], list[Labels], dict[str, int]]:
-    """Returns operands without repeated labels and stretched axes, and the extents."""
+def prepared(operands: Sequence[Value], labels: Sequence[Labels], what: str) -> tuple[list[Value], list[Labels]]:
+    """Returns operands without repeated labels and stretched axes."""
+    if are_plain(tuple(labels), tuple(operand.shape for operand in operands)):
+        return list(operands), list(labels)
     _check_diagonals(operands, labels, what)
     extents = extents_of(operands, labels, what)
     ready = [squeezed(*diagonal_of(operand, names), extents) for operand, names in zip(operands, labels, strict=True)]
-    return [value for value, _ in ready], [names for _, names in ready], extents
+    return [value for value, _ in ready], [names for _, names in ready]
 
 
-def product(labels: Sequence[Labels], output: Labels, *, logical: bool = False) -> Assignment:
+@lru_cache(maxsize=512)
+def are_plain(labels: tuple[Labels, ...], shapes: tuple[tuple[int, ...], ...]) -> bool:
+    """Returns whether no operand has a label twice, and each label one extent."""
+    pairs = {pair for names, shape in zip(labels, shapes, strict=True) for pair in zip(names, shape, strict=True)}
+    once = all(len(set(names)) == len(names) for names in labels)
+    return once and len(pairs) == len({label for label, _ in pairs})
+
+
+def product(labels: Sequence[Labels], output: Labels, numbers: Sequence[int] | None = None) -> Assignment:
     """Returns the assignment of the product of operands, summed over the indices that the output lacks.
 
     Args:
-        labels: for each operand the index of each axis.
+        labels: for each factor the index of each axis.
         output: the indices of the result.
-        logical: whether all are truth values, whose product is and, and whose sum is or.
+        numbers: for each factor the number of its operand; each its own when None.
     """
-    accesses: list[Expr] = [access(number, names) for number, names in enumerate(labels)]
-    joining = BinaryOp.AND if logical else BinaryOp.MUL
-    statement = assignment(output, reduce(lambda a, b: Binary(joining, a, b), accesses))
-    summed = {label for names in labels for label in names} > set(output)
-    return replace(statement, op=AssignOp.REDUCE_OR) if logical and summed else statement
+    factors = zip(range(len(labels)) if numbers is None else numbers, labels, strict=True)
+    accesses: list[Expr] = [access(number, names) for number, names in factors]
+    return assignment(output, reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), accesses))
 
 
 def contracted(
@@ -88,8 +94,11 @@ def contracted(
     out: Any = None,
     semiring: Any = None,
     casting: str = "safe",
+    optimize: str | None = None,
 ) -> Any:
     """Returns the product of prepared operands, summed over the indices that the output lacks, in one kernel.
+
+    One operand in several places is one tensor to the kernel.
 
     Args:
         operands: arrays and tensors.
@@ -98,27 +107,60 @@ def contracted(
         out: the storage of the result, or an array for it; inferred when None.
         semiring: the meaning of products and sums; None for NumPy's.
         casting: the casts allowed to an array for the result, as in `numpy.can_cast`.
+        optimize: as for `compile`.
 
     A result with an axis of more than 2^31 - 1 elements is sparse, unless `out` is dense.
     """
     wide = wide_labels(operands, labels) if semiring is None and _is_sparse(out) else {}
     if wide:
-        found = compacted(lambda ready: contracted(ready, labels, output), operands, labels, output, wide)
+        found = compacted(
+            lambda ready: contracted(ready, labels, output, optimize=optimize), operands, labels, output, wide
+        )
         return found if out is None or not isinstance(found, SparseTensor) else found.convert(out)
-    named = _renamed(labels, output)
-    if semiring is not None:
-        tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
-        return evaluate(product(*named), out=out, tensors=tensors, semiring=semiring)
     common = common_type(operands)
-    logical = common == np.bool_
-    if not logical:
+    if isinstance(out, np.ndarray) and out.dtype != common and semiring is None:
+        return _copied(contracted(operands, labels, output, "dense", optimize=optimize), out, casting)
+    text, tensors, ring = _statement(operands, labels, output, common, semiring)
+    return evaluate(text, out=out, semiring=ring, optimize=optimize, **tensors)
+
+
+def planned(
+    operands: Sequence[Value], labels: Sequence[Labels], output: Labels, optimize: str | None
+) -> tuple[list[Access], Kernel]:
+    """Returns the factors of the product that `contracted` computes, and its kernel."""
+    text, tensors, ring = _statement(operands, labels, output, common_type(operands), None)
+    kernel = compile(text, semiring=ring, optimize=optimize, **tensors)
+    assert isinstance(kernel, Kernel), "a product is one statement without ranges"
+    value = kernel.spec.assignment.value
+    return [node for node in walk(value) if isinstance(node, Access)], kernel
+
+
+def _statement(
+    operands: Sequence[Value], labels: Sequence[Labels], output: Labels, common: np.dtype[Any], ring: Any
+) -> tuple[str, dict[str, Any], Any]:
+    """Returns the text of a product, its tensors by name, and its semiring: or and and for NumPy's truth values."""
+    if ring is None and common.kind == "b":
+        ring = "or_and"
+    elif ring is None and "b" in [operand.dtype.kind for operand in operands]:
         operands = [_uncounted(number, operands, labels, output, common) for number in range(len(operands))]
-    tensors = {f"a{number}": operand for number, operand in enumerate(operands)}
-    if out is None:
-        return computed(("product", *named), lambda: product(*named, logical=logical), operands)
-    if isinstance(out, np.ndarray) and out.dtype != common:
-        return _copied(contracted(operands, labels, output, "dense"), out, casting)
-    return evaluate(product(*named, logical=logical), out=out, tensors=tensors)
+    numbers: dict[int, int] = {}
+    for number, operand in enumerate(operands):
+        numbers.setdefault(id(operand), number)
+    tensors = {f"a{number}": operands[number] for number in numbers.values()}
+    return _text(tuple(labels), output, tuple([numbers[id(operand)] for operand in operands])), tensors, ring
+
+
+def renamed(labels: Sequence[Labels], output: Labels) -> tuple[tuple[Labels, ...], Labels]:
+    """Returns labels renamed to i0, i1, ... in order of appearance, so that equal patterns share a kernel."""
+    names: dict[str, str] = {}
+    for label in (label for group in (output, *labels) for label in group):
+        names.setdefault(label, f"i{len(names)}")
+    return tuple(tuple(names[label] for label in group) for group in labels), tuple(names[label] for label in output)
+
+
+@lru_cache(maxsize=512)
+def _text(labels: tuple[Labels, ...], output: Labels, numbers: tuple[int, ...]) -> str:
+    return str(product(*renamed(labels, output), numbers))
 
 
 def _uncounted(
@@ -147,17 +189,14 @@ def _copied(result: Array, out: Array, casting: str) -> Array:
     return out
 
 
-def _renamed(labels: Sequence[Labels], output: Labels) -> tuple[tuple[Labels, ...], Labels]:
-    """Returns labels renamed to i0, i1, ... in order of appearance, so that equal patterns share a kernel."""
-    names: dict[str, str] = {}
-    for label in (label for group in (output, *labels) for label in group):
-        names.setdefault(label, f"i{len(names)}")
-    return tuple(tuple(names[label] for label in group) for group in labels), tuple(names[label] for label in output)
-
-
 def common_type(operands: Sequence[Value]) -> np.dtype[Any]:
     """Returns the element type in which NumPy computes operands."""
-    return reduce(promote, (DType.of(operand.dtype) for operand in operands)).numpy
+    return _common(tuple([operand.dtype for operand in operands]))
+
+
+@lru_cache(maxsize=256)
+def _common(dtypes: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
+    return reduce(promote, map(DType.of, dtypes)).numpy
 
 
 def cast(operand: Value, dtype: np.dtype[Any]) -> Value:

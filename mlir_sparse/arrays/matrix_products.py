@@ -24,7 +24,7 @@ def _values(*sources: Any) -> list[Value]:
 
 def _product(values: list[Value], labels: Sequence[Labels], output: Labels, what: str) -> Any:
     """Returns a contraction; a scalar for a result without dimensions, as in NumPy."""
-    ready, names, _ = prepared(values, labels, what)
+    ready, names = prepared(values, labels, what)
     found = contracted(ready, names, output)
     return found[()] if isinstance(found, np.ndarray) and found.ndim == 0 else found
 

@@ -77,7 +77,7 @@ def _einsum(
     *operands: Any, optimize: Any = False, out: Any = None, dtype: Any = None, casting: str = "safe", order: str = "K"
 ) -> Any:
     # NumPy's default is one loop nest; the cheapest order gives the same result.
-    return einsum(*operands, out=out, optimize=optimize or True, dtype=dtype, casting=casting, order=order)
+    return einsum(*operands, out=out, optimize=optimize or None, dtype=dtype, casting=casting, order=order)
 
 
 def _path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:

@@ -6,6 +6,7 @@ nothing becomes dense.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -55,7 +56,7 @@ def reduced(
             f"expected a ufunc that reduces sparse tensors ({names}), but got {ufunc.__name__}: use A.to_numpy()"
         )
     axes = axes_of(axis, tensor.ndim)
-    wanted = _dtype_of(ufunc, tensor, None if dtype is None else numpy_dtype(dtype))
+    wanted = _dtype_of(ufunc, tensor.dtype, None if dtype is None else numpy_dtype(dtype))
     if ufunc is np.add:
         found = _summed(tensor, axes, wanted)
     elif prod(tensor.shape[axis] for axis in axes) == 0:
@@ -66,22 +67,33 @@ def reduced(
     return _shaped(found, tensor, axes, keepdims)
 
 
-def _dtype_of(ufunc: np.ufunc, tensor: SparseTensor, dtype: Any) -> np.dtype[Any]:
+@lru_cache(maxsize=256)
+def _dtype_of(ufunc: np.ufunc, present: np.dtype[Any], dtype: np.dtype[Any] | None) -> np.dtype[Any]:
     try:
-        return ufunc.reduce(np.ones(1, tensor.dtype), dtype=dtype).dtype  # type: ignore[no-any-return]
+        return ufunc.reduce(np.ones(1, present), dtype=dtype).dtype  # type: ignore[no-any-return]
     except TypeError as error:
         raise OperandError(
-            f"expected a tensor that {ufunc.__name__} reduces, but got one of {tensor.dtype}: {error}"
+            f"expected a tensor that {ufunc.__name__} reduces, but got one of {present}: {error}"
         ) from None
 
 
 def _summed(tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    # Like NumPy, sum half precision in single.
-    wide = DType.of(dtype).accumulated_in.numpy
-    names = tuple(f"i{axis}" for axis in range(tensor.ndim))
-    kept = tuple(name for axis, name in enumerate(names) if axis not in axes)
+    wide = _summed_in(dtype)
+    names = _axis_names(tensor.ndim)
+    kept = tuple([name for axis, name in enumerate(names) if axis not in axes])
     found = contracted([cast(tensor, wide)], [names], kept)
     return found if wide == dtype else found.astype(dtype)
+
+
+@lru_cache(maxsize=64)
+def _summed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the element type that sums are made in: like NumPy's, those of half precision in single."""
+    return DType.of(dtype).accumulated_in.numpy
+
+
+@lru_cache(maxsize=64)
+def _axis_names(rank: int) -> tuple[str, ...]:
+    return tuple(f"i{axis}" for axis in range(rank))
 
 
 def _of_nothing(ufunc: np.ufunc, tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

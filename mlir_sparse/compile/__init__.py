@@ -10,7 +10,9 @@ from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
 from mlir_sparse.compile.cpu_build import STAGES
 from mlir_sparse.compile.cpu_kernel import Kernel
-from mlir_sparse.compile.entry_points import compile, evaluate, load, parse
+from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor, define
+from mlir_sparse.compile.entry_points import compile, evaluate, parse
+from mlir_sparse.compile.load_kernel import load
 from mlir_sparse.compile.statement_optimizer import get_optimize, set_optimize
 from mlir_sparse.compile.tuning.tune import Tuning, tune
 
@@ -18,9 +20,11 @@ __all__ = [
     "STAGES",
     "CompiledKernel",
     "ComprehensionKernel",
+    "DefinedTensor",
     "Kernel",
     "Tuning",
     "compile",
+    "define",
     "evaluate",
     "get_optimize",
     "load",

@@ -48,7 +48,7 @@ class CompileOptions:
         tuned: whether to use the schedule that tuning found.
         threads: the greatest number of threads of a call; None for the process' limit.
         deterministic: whether results must be the same for any number of threads.
-        optimize: whether statements are rewritten for their data: "auto" or "off".
+        optimize: whether statements are rewritten for their data: "auto", "off" or "algebra".
     """
 
     target: str = "cpu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from mlir_sparse import _native, lower, pipeline, plan, runtime
 from mlir_sparse.dtypes import VECTOR_TYPES
@@ -14,6 +14,7 @@ from mlir_sparse.notation import accesses_of
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program import (
+    ArrayProduct,
     Conversion,
     ExtentVector,
     FibreView,
@@ -228,7 +229,9 @@ class Build:
     def _machine(self, passes: pipeline.Pipeline) -> runtime.Machine:
         """Returns the machine code of the functions after the passes."""
         functions = self.steps.functions
-        if functions and _native.loads_objects:
+        if not functions:
+            return runtime.NoCode()
+        if _native.loads_objects:
             code = self.compile(passes, functions=functions)
             # MLIR's engine remains for code that the native loader refuses: other relocations, calls of MLIR's runtime.
             with contextlib.suppress(ValueError, RuntimeError):
@@ -238,7 +241,8 @@ class Build:
     @cached_property
     def executable(self) -> runtime.Executable:
         """Returns the program linked with its machine code."""
-        pipeline.warm_up()  # the compiler starts while the module is built
+        if self.steps.functions:
+            pipeline.warm_up()  # the compiler starts while the module is built
         return runtime.link_program(self.steps, self._machine(self.passes))
 
     @cached_property
@@ -284,7 +288,7 @@ class Build:
             case "plan":
                 return str(self.program)
             case "linalg":
-                return _native_steps(self.program) + self.lowered.text
+                return _assumed(self.spec) + _native_steps(self.program) + self.lowered.text
             case "sparsified":
                 return self.compile(self.sparsifier, as_text=True).decode()
             case "llvm":
@@ -292,9 +296,16 @@ class Build:
             case "llvmir":
                 return runtime.llvm_ir(self.compile(self.passes))
             case "asm":
-                return runtime.assembly(self._machine(self.passes).object_file())
+                code = self._machine(self.passes).object_file()
+                return runtime.assembly(code) if code else ""
             case _:
                 raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+
+
+def _assumed(spec: KernelSpec) -> str:
+    """Returns what operands must be like, beside their types, as an MLIR comment."""
+    names = spec.rewriting.symmetric if spec.rewriting else ()
+    return f"// {', '.join(names)}: equal to the transpose, which calls check\n" if names else ""
 
 
 def _native_steps(program: plan.Program) -> str:
@@ -304,22 +315,24 @@ def _native_steps(program: plan.Program) -> str:
         for step in program.steps
         if not isinstance(step, plan.Generic | plan.Located | plan.LocatedRows | ExtentVector)
     ]
-    return "".join(
-        f"// {s.result} = {_doing(s)} {s.operand} as {program.type_of(s.result)}: {s.reason}\n" for s in steps
-    )
+    return "".join(f"// {s.result} = {_doing(s)} as {program.type_of(s.result)}: {s.reason}\n" for s in steps)
 
 
-def _doing(step: Conversion | LevelSpaceView | FibreView | SharedLevels | Pick | Position) -> str:
+def _doing(step: Conversion | LevelSpaceView | FibreView | SharedLevels | Pick | Position | ArrayProduct) -> str:
     match step:
-        case Conversion():
-            return "natively converted"
-        case Pick(access=access):
-            return f"elements {access} of"
-        case Position():
-            return "positions in"
-        case FibreView():
-            return "fibres of"
-        case SharedLevels(structure=structure, depth=depth):
-            return f"below {depth} levels of {structure}"
+        case Conversion(operand=operand):
+            return f"natively converted {operand}"
+        case Pick(access=access, operand=operand):
+            return f"elements {access} of {operand}"
+        case Position(operand=operand):
+            return f"positions in {operand}"
+        case FibreView(operand=operand):
+            return f"fibres of {operand}"
+        case SharedLevels(structure=structure, depth=depth, operand=operand):
+            return f"below {depth} levels of {structure} {operand}"
+        case ArrayProduct():
+            return f"by BLAS {step.product}"
+        case LevelSpaceView(operand=operand):
+            return f"levels of {operand}"
         case _:
-            return "levels of"
+            assert_never(step)

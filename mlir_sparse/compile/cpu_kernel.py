@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import os
-import pickle
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse import _native, notation, pipeline, plan, runtime
-from mlir_sparse._native import __version__
+from mlir_sparse import _native, pipeline, runtime
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
-from mlir_sparse.dtypes import DType
+from mlir_sparse.compile.direct_calls import DirectCall, for_plan
+from mlir_sparse.compile.explain_build import explained
+from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
+from mlir_sparse.compile.statement_optimizer import (
+    DataSketches,
+    rewriting_for,
+    rewriting_for_types,
+    sketches_of,
+)
+from mlir_sparse.compile.statement_plans import StatementPlans
+from mlir_sparse.compile.write_kernel import write_kernel
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import ExtentError, SparseError
+from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property
-from mlir_sparse.program import write_steps
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import KernelSpec, bind, in_order, infer_extents, shape_text, warn_of_dense
+from mlir_sparse.spec import (
+    Alternative,
+    KernelSpec,
+    Rewriting,
+    bind,
+    in_order,
+    infer_extents,
+    shape_text,
+    warn_of_dense,
+)
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 
@@ -46,23 +61,21 @@ class Kernel(StatementKernel):
     """
 
     def __init__(
-        self,
-        spec: KernelSpec,
-        schedule: Schedule = STATIC,
-        threads: int | None = None,
-        deterministic: bool = False,
-        instead: str = "",
+        self, spec: KernelSpec, schedule: Schedule = STATIC, settings: KernelSettings = DEFAULT_SETTINGS
     ) -> None:
         self.spec = spec
-        self._instead = instead  # sparse storage to suggest for a dense result that was inferred
         self.schedule = schedule
-        self.threads = threads
-        self.deterministic = deterministic
+        self._settings = settings
+        self.threads = settings.threads
+        self.deterministic = settings.deterministic
         self.parameters = spec.assignment.inputs
-        self._builds: dict[_Types, Build] = {}
+        self._builds: dict[tuple[_Types, Rewriting | None], Build] = {}
         self._lock = Lock()
+        self._plans = StatementPlans(spec, settings)
+        # The plans of the variants that were called.
+        self._taken: dict[_Types, Rewriting | None] = {}
         # The function of the last call, which is tried first: it returns None for operands that do not fit.
-        self._last: runtime.Direct | _Within | None = None
+        self._last: DirectCall | None = None
 
     def within(self, threads: int | None, deterministic: bool) -> Kernel:
         """Returns the kernel with limits for its calls; both share compiled code.
@@ -75,8 +88,34 @@ class Kernel(StatementKernel):
             ScheduleError: for a number of threads below 1.
         """
         runtime.within(threads, deterministic)
-        other = Kernel(self.spec, self.schedule, threads, deterministic, self._instead)
+        return self._with(threads=threads, deterministic=deterministic)
+
+    def planned(self, optimize: str, data: DataSketches | None) -> Kernel:
+        """Returns the kernel as it is computed on data; both share compiled code.
+
+        Args:
+            optimize: how the statement is optimized.
+            data: what is known of the operands; None where types are all that is known: calls then plan for theirs.
+        """
+        chosen = rewriting_for_types(self.spec, optimize) if data is None else rewriting_for(self.spec, data, optimize)
+        return self.rewritten(chosen, data, optimize)
+
+    def rewritten(self, rewriting: Rewriting | None, data: DataSketches | None = None, optimize: str = "off") -> Kernel:
+        """Returns the kernel that computes the statement in another way; both share compiled code.
+
+        Args:
+            rewriting: the way.
+            data: what it was chosen for.
+            optimize: how the statement was optimized.
+        """
+        spec = self.spec.rewritten(rewriting).with_static_extents()
+        return self._with(spec=spec, optimize=optimize, data=data)
+
+    def _with(self, spec: KernelSpec | None = None, **changed: Any) -> Kernel:
+        other = Kernel(spec or self.spec, self.schedule, replace(self._settings, **changed))
         other._builds, other._lock = self._builds, self._lock
+        if spec is None:
+            other._taken = dict(self._taken)
         return other
 
     @property
@@ -113,25 +152,48 @@ class Kernel(StatementKernel):
     def _computed(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None) -> Value:
         target = None if out is None else operand_check.as_output(out, self.spec.output)
         values, extents, build = self._ready(bound, None if target is None else target.shape, given)
-        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
-            direct = build.executable.direct(self.parameters, values)
-            limited = self.threads is not None or self.deterministic
-            self._last = _Within(direct, self._limits) if limited and direct is not None else direct
         if target is None:
             self._warn_if_large(values, extents)
-            return build.executable.run(values, extents, None)
-        # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
-        array = np.asarray(target) if _is_ready(target, values, self.spec.output.dtype) else None
-        result = build.executable.run(values, extents, array)
+            result = build.executable.run(values, extents, None)
+        else:
+            # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
+            array = np.asarray(target) if operand_check.is_ready(target, values, self.spec.output.dtype) else None
+            result = build.executable.run(values, extents, array)
+        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
+            self._last = self._fast_path(build, values, extents, result)
+        if target is None:
+            return result
         if array is None:
             np.copyto(target, result, casting="unsafe")  # only bool from i8 needs a cast
         return target
 
+    def _fast_path(
+        self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
+    ) -> DirectCall | None:
+        """Returns what further calls with such operands take."""
+        direct = self._direct(build, values, extents, result)
+        return None if direct is None else for_plan(direct, self._own_limits, self._plans.known)
+
+    def _direct(
+        self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
+    ) -> runtime.Direct | None:
+        """Returns the fast path of the program for operands like these, of any number of entries."""
+        direct = build.executable.direct(self.parameters, values)
+        if direct is None and not self.spec.assignment.op.reads_target:
+            direct = build.executable.repeated(values, extents, result)
+        return direct
+
+    @property
+    def _own_limits(self) -> _native.Limits | None:
+        return self._limits if self.threads is not None or self.deterministic else None
+
     def _warn_if_large(self, values: Mapping[str, Value], extents: Mapping[str, int]) -> None:
-        if self._instead:
+        if self._settings.instead:
             elements = math.prod(extents[index.name] for index in self.spec.assignment.target.indices)
             operands = sum(value.nbytes for value in values.values())
-            warn_of_dense(elements * self.spec.output.dtype.itemsize, operands, self.spec.assignment, self._instead)
+            warn_of_dense(
+                elements * self.spec.output.dtype.itemsize, operands, self.spec.assignment, self._settings.instead
+            )
 
     def _ready(
         self, bound: Mapping[str, Any], shape: tuple[int, ...] | None, given: Mapping[IndexVar, int] | None = None
@@ -145,8 +207,9 @@ class Kernel(StatementKernel):
         for value in values.values():
             if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
-        build = self._build_for(tuple(map(operand_check.type_of, values.values())))
-        return values, self.spec.named(extents), build
+        kinds = tuple(map(operand_check.type_of, values.values()))
+        build = self._build_for(kinds, self._plans.way(tuple(values.values())))
+        return values, build.spec.named(extents, shapes), build
 
     def assemble(self, /, *operands: Any, **named: Any) -> Value:
         """Runs the symbolic phase: returns the tensor that a call would return, with zeros for values.
@@ -202,15 +265,17 @@ class Kernel(StatementKernel):
                         f"but got {shape_text(shapes[name])} (axis {axis})"
                     )
 
-    def _build_for(self, types: _Types) -> Build:
+    def _build_for(self, types: _Types, rewriting: Rewriting | None = None) -> Build:
+        key = types, rewriting
         with self._lock:
-            build = self._builds.get(types)
+            self._taken[types] = rewriting
+            build = self._builds.get(key)
             if build is None:
                 inputs = tuple(zip(self.parameters, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
-                spec = replace(self.spec, inputs=inputs, output=output)
+                spec = replace(self.spec, inputs=inputs, output=output, rewriting=rewriting)
                 build = Build.ready(spec.with_open_blocks().with_output_widths(), self.schedule)
-                self._builds[types] = build
+                self._builds[key] = build
             return build
 
     @cached_property
@@ -252,104 +317,83 @@ class Kernel(StatementKernel):
         """
         return self._declared.remarks
 
-    def explain(self) -> str:
-        """Returns an account of the kernel: its steps, loops, storage and target, with reasons."""
-        build = self._declared
-        lanes = f", {build.lanes} lanes a vector" if build.lanes else "" if build.tiles else ", scalar loops"
-        asked = f"\nschedule: {self.schedule}" if self.schedule != STATIC else ""
-        cut = bool(build.steps.cuts)
-        threads = (self.threads or runtime.get_num_threads()) if cut else 1
-        many = f"up to {threads} threads" if threads > 1 else "1 thread"
-        kept = ", the same results for any number of them" if self.deterministic else ""
-        return f"{plan.explain(build.program)}\n\nruns on: cpu, {many}{kept}{lanes}{asked}{_strategies(build)}"
+    def alternatives(self, /, *operands: Any, **named: Any) -> tuple[Alternative, ...]:
+        """Returns the ways to compute the statement, cheapest first by estimate; `compile` and `evaluate` take each.
+
+        Args:
+            operands: the data to estimate for; that which the kernel was compiled for when absent.
+            named: the operands, by name.
+
+        Raises:
+            OperandError: for a kernel that was compiled for types alone, without data.
+
+        >>> import mlir_sparse as ms
+        >>> A, x = ms.tensor(np.ones((300, 300))), np.ones(300)
+        >>> best, *others = ms.compile("y(i) = A(i,j) * A(j,k) * x(k)", A=A, x=x).alternatives()
+        >>> print(best.statement, *best.parts, sep=", ")
+        y(i) = sum(j : A(i,j) * y.part(j)), y.part(j) = sum(k : A(j,k) * x(k))
+        >>> {float(ms.evaluate(way, A=A, x=x)[0]) for way in (best, *others)}
+        {90000.0}
+        """
+        return self._plans.alternatives(self._data_of(operands, named) if operands or named else None)
+
+    def _data_of(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> DataSketches:
+        types, bound = dict(self.spec.inputs), bind(self.spec.assignment, operands, named)
+        return sketches_of(self.spec, lambda name: operand_check.as_argument(name, bound[name], types[name]))
+
+    @property
+    def account(self) -> tuple[str, ...]:
+        """Returns how the statement is computed and why, as `explain()` shows it, a line each."""
+        return self._plans.account
+
+    def explain(self, /, *operands: Any, **named: Any) -> str:
+        """Returns an account of the kernel: its steps, loops, storage and target, with reasons.
+
+        Args:
+            operands: data, for the plan that the kernel has for it; as it was compiled when absent.
+            named: the operands, by name.
+        """
+        if (operands or named) and self._settings.optimize != "off":
+            return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
+        return explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the kernel as machine code, which `load` reads without a compiler.
 
         The file has the variants that were called, each with the widths of its operands; before the first call, the
-        declared types.
+        declared types. Each keeps the plan that it has, whatever data the loaded kernel is called with; one that is
+        right for symmetric matrices alone is planned again.
 
         Raises:
             UnsupportedError: if this machine's code must be linked and no linker is installed.
         """
+        if (other := self._for_any_values()) is not self:
+            other.save(path)
+            return
         with self._lock:
-            builds = list(self._builds.values())
+            # Kernels of one text share variants: what another was called with is not this one's.
+            builds = [self._builds[taken] for taken in self._taken.items()]
         if not builds:
-            builds = [self._build_for(tuple(kind.with_default_widths() for _, kind in self.spec.inputs))]
-        machines = [build.executable.module for build in builds]
-        computing: list[int | None] = []
+            kinds = tuple(kind.with_default_widths() for _, kind in self.spec.inputs)
+            builds = [self._build_for(kinds, self.spec.rewriting)]
         for build in builds:
-            computing.append(len(machines) if build.inserts else None)
-            if build.inserts:
-                with self._lock:
-                    machines.append(build.computing.module)
-        index = {
-            "assignment": str(self.spec.assignment),
-            # Notation with user's operators does not parse back.
-            "pickled": _pickled(self.spec.assignment) if _has_operators(self.spec) else "",
-            "rewriting": "" if self.spec.rewriting is None else _pickled(self.spec.rewriting),
-            "declared": [str(kind) for kind in self._types(self.spec)],
-            "builds": [[str(kind) for kind in self._types(build.spec)] for build in builds],
-            "steps": [write_steps(build.steps, ()) for build in builds],
-            "computing": computing,
-            "schedule": str(self.schedule),
-            "version": __version__,
-            "features": sorted(pipeline.cpu_features()),
-        }
-        runtime.write_archive(path, index, machines)
+            with self._lock:
+                _ = build.computing  # compiled at the first use
+        write_kernel(path, self.spec, self.schedule, builds, self.account)
 
-    @staticmethod
-    def _types(spec: KernelSpec) -> tuple[TensorType, ...]:
-        return (*(kind for _, kind in spec.inputs), spec.output)
+    def _for_any_values(self) -> Kernel:
+        """Returns the kernel with the variants that were called, by a plan that is right for all values."""
+        ways = self.spec.rewriting, *self._taken.values()
+        if not any(way is not None and way.symmetric for way in ways):
+            return self
+        other = self.rewritten(self._plans.unconditional)
+        for types in self._taken:
+            other._build_for(types, other.spec.rewriting)
+        return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Machine code stays in this process: another one compiles, or finds it in the cache on disk.
-        return Kernel, (self.spec, self.schedule, self.threads, self.deterministic)
+        return Kernel, (self.spec, self.schedule, self._settings)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"
-
-
-class _Within:
-    """The fast path of a kernel with limits."""
-
-    def __init__(self, function: runtime.Direct, limits: _native.Limits) -> None:
-        self._function = function
-        self._limits = limits
-
-    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
-        """Returns the result; None for operands that do not fit."""
-        with self._limits:
-            return self._function.direct(operands, out)
-
-
-def _strategies(build: Build) -> str:
-    """Returns the remarks on the loops of each step as text; "" if there are no loops."""
-    try:
-        remarks = build.remarks
-    except SparseError as error:  # the plan is still worth printing
-        return f"\n\nstrategies\n  unknown: {str(error).splitlines()[0]}"
-    parts = [f"\n\nstrategies of {function}" for function in dict.fromkeys(one.function for one in remarks)]
-    return "".join(
-        "\n  ".join([part, *(str(one) for one in remarks if part.endswith(f" {one.function}"))]) for part in parts
-    )
-
-
-def _pickled(value: object) -> str:
-    return base64.b64encode(pickle.dumps(value)).decode()
-
-
-def _has_operators(spec: KernelSpec) -> bool:
-    return any(isinstance(node, notation.Apply | notation.Fold) for node in notation.walk(spec.assignment.value))
-
-
-def _is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
-    """Returns whether compiled code can write to an array directly: it is contiguous and apart from all inputs."""
-    if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
-        return False
-    arrays = [
-        array
-        for value in values.values()
-        for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
-    ]
-    return not any(np.may_share_memory(target, array) for array in arrays)

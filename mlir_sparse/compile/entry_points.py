@@ -1,48 +1,46 @@
-"""The public functions parse, compile, evaluate and load."""
+"""The public functions parse, compile and evaluate."""
 
 from __future__ import annotations
 
-import base64
-import os
-import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
 
-from mlir_sparse import notation, pipeline, runtime
-from mlir_sparse._native import __version__
+from mlir_sparse import notation
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import (
     as_comprehension,
     compile_comprehension,
     evaluate_comprehension,
+    operand_sketches,
 )
-from mlir_sparse.compile.cpu_build import STAGES, Build, Stage
+from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
+from mlir_sparse.compile.definitions.composed_calls import evaluate_composed, reads_defined
+from mlir_sparse.compile.definitions.composed_kernel import compile_composed, composed_kernel
+from mlir_sparse.compile.kernel_settings import KernelSettings
 from mlir_sparse.compile.repeated_calls import RepeatedCalls
-from mlir_sparse.compile.statement_optimizer import depends_on_data, rewriting_for
+from mlir_sparse.compile.statement_optimizer import DataSketches, depends_on_data, sketches_of
+from mlir_sparse.compile.switching_kernel import switching
 from mlir_sparse.compile.tuning.tuning_store import TuningRecord, tuned
-from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import FileFormatError, OperandError
+from mlir_sparse.errors import DTypeError, OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, under
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.plan.schedule import STATIC, Schedule
-from mlir_sparse.program import ProgramSteps, read_steps
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
-from mlir_sparse.spec import KernelSpec, Rewriting, check_names, check_spec, infer_output, storage_instead
-from mlir_sparse.text.given_arguments import path_of, text_of
+from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output, storage_instead
+from mlir_sparse.text.given_arguments import text_of
 from mlir_sparse.text.identifiers import by_name
-from mlir_sparse.text.shortened import shortened
 
-__all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "load", "parse"]
+__all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "parse"]
 
 Array = np.ndarray[Any, Any]
 _Types = tuple[tuple[str, TensorType], ...]
@@ -85,63 +83,11 @@ def parse(
 def _parse(text: str, operators: tuple[tuple[str, Operator | Monoid], ...]) -> Assignment | Comprehension:
     if notation.is_comprehension(text):
         return notation.parse_comprehension(text, dict(operators))
-    assignment = notation.parse(text, dict(operators))
-    notation.check(assignment)
-    return assignment
-
-
-def load(path: str | os.PathLike[str]) -> Kernel:
-    """Loads a kernel that `Kernel.save` wrote, without MLIR.
-
-    Args:
-        path: the file. It has machine code: load only files that you trust.
-
-    Raises:
-        FileFormatError: for a file that is no kernel, or one of another version.
-        UnsupportedError: for a kernel of another machine.
-    """
-    path = path_of(path, "a saved kernel")
-    with refusing(path, runtime.SAVED):
-        return _loaded(path, *runtime.read_archive(path, pipeline.cpu_features()))
-
-
-def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]) -> Kernel:
-    if index["version"] != __version__:
-        raise FileFormatError(
-            f"expected a kernel of version {__version__} in {os.fspath(path)}, "
-            f"but got one of version {shortened(str(index['version']))}: save it again"
-        )
-    pickled = base64.b64decode(index["pickled"])  # as trustworthy as the machine code beside it
-    assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
-
-    rewriting = pickle.loads(base64.b64decode(again)) if (again := index.get("rewriting")) else None
-
-    def spec_of(types: list[str]) -> KernelSpec:
-        *inputs, output = map(TensorType.parse, types)
-        return KernelSpec(assignment, tuple(zip(assignment.inputs, inputs, strict=True)), output, rewriting)
-
-    schedule = Schedule.parse(index["schedule"])
-    loaded = Kernel(spec_of(index["declared"]), schedule)
-    columns = (index["builds"], index["steps"], index["computing"])
-    for number, (types, text, computing) in enumerate(zip(*columns, strict=True)):
-        steps = _steps(path, text)
-        machines = [
-            None if n is None else runtime.machine_of(path, codes[n], steps.functions) for n in (number, computing)
-        ]
-        build = Build(spec_of(types), steps.densified, schedule).given(steps, *machines)
-        loaded._builds[tuple(kind for _, kind in build.spec.inputs)] = build
-    return loaded
-
-
-def _steps(path: str | os.PathLike[str], text: str) -> ProgramSteps:
-    try:
-        return read_steps(text, ())
-    except ValueError as error:
-        raise FileFormatError(f"{shortened(str(error))} in {os.fspath(path)}: save it again") from None
+    return notation.parse(text, dict(operators))
 
 
 def compile(
-    text: str | Assignment | Comprehension | TensorVar,
+    text: str | Assignment | Comprehension | TensorVar | Alternative,
     /,
     *,
     out: str | Encoding | TensorType | Mapping[str, str | Encoding | TensorType] | None = None,
@@ -158,7 +104,7 @@ def compile(
     """Compiles an assignment or a comprehension for tensors of given types.
 
     Args:
-        text: index notation.
+        text: index notation; or one of a kernel's `alternatives`, which is computed so whatever the data are.
         out: the storage of the result: any argument of `encoding`, or "dense"; inferred when absent. For several
             outputs, a mapping by name.
         tensors: data or types by name, for names that clash with these arguments.
@@ -174,8 +120,12 @@ def compile(
             threads share may differ by rounding.
         optimize: "auto" to rewrite the statement where another way takes less by estimate on the data given: other
             parentheses, parts made first or once. Sums and products then round otherwise, as in `numpy.einsum` with
-            its `optimize`. "off" for the statement as it is written, as it is for types alone, a schedule with an order
-            of loops, comprehensions and GPUs. That of the process (`set_optimize`) when absent.
+            its `optimize`. "algebra" also multiplies out differences and products of sums, and cancels equal terms:
+            what nearly cancels then loses digits, all of them in `sum (x - y)^2` where x and y agree in half of theirs.
+            Of a comprehension, values that are no outputs are computed where they are read, if that takes less, or not
+            at all. Types alone decide where one way is best for all sizes; each call plans by its data. "off" for the
+            statement as it is written, as it is for a schedule with an order of loops and GPUs. That of the process
+            (`set_optimize`) when absent.
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; also operators and monoids in the text. A
             tensor with a declared type may be absent, and is then dense.
 
@@ -190,12 +140,20 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
+    if reads_defined(named, tensors) and not isinstance(text, Alternative):
+        asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
+        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        return compile_composed(parse, compile, text, by_name(named, tensors), asked)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
+    if isinstance(text, Alternative):
+        _check_alternative(options, semiring, optimize)
+        return _as_chosen(text, by_name(named, tensors) or dict(text.spec.inputs), out, options)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))
-        return compile_comprehension(comprehension, declared, out, target, _Part(options))
+        sketches = operand_sketches(comprehension, declared) if options.optimize != "off" else None
+        return compile_comprehension(comprehension, declared, out, target, _Part(options), sketches)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     return _compiled_for(assignment, declared, out, options)
 
@@ -214,15 +172,48 @@ def _compiled_for(
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
     inferred = out is None and declared_output is None and output.encoding is None
     instead = storage_instead(assignment, types) if inferred else ""
-    rewriting = _rewriting(KernelSpec(assignment, types, output), declared) if options.optimize == "auto" else None
-    return _within(options, assignment, types, output, instead, rewriting)
+    kernel = _within(options, assignment, types, output, instead)
+    if options.optimize == "off" or not isinstance(kernel, Kernel):
+        return kernel
+    if depends_on_data(kernel.spec, options.optimize):
+        kernel = kernel.planned(options.optimize, _sketches(kernel.spec, declared))
+    return kernel if any(isinstance(one, TensorType | str) for one in declared.values()) else switching(kernel)
 
 
-def _rewriting(spec: KernelSpec, given: Mapping[str, Any]) -> Rewriting | None:
-    """Returns how a statement is rewritten for data; None where types are all that is given."""
+def _sketches(spec: KernelSpec, given: Mapping[str, Any]) -> DataSketches | None:
+    """Returns what is known of data; None where types are all that is given."""
     if any(isinstance(one, TensorType | str) for one in given.values()):
         return None
-    return rewriting_for(spec, lambda name: operand_check.value_of(name, given[name]))
+    return sketches_of(spec, lambda name: operand_check.value_of(name, given[name]))
+
+
+def _check_alternative(options: CompileOptions, semiring: Any, optimize: Any) -> None:
+    """Refuses options that an alternative has decided."""
+    decided = {"semiring": semiring is None, "optimize": optimize is None, "target": options.target == "cpu"}
+    decided["schedule"] = not options.tuned and options.schedule.order is None
+    for name, absent in decided.items():
+        if not absent:
+            raise UnsupportedError(
+                f"expected no {name}= with an alternative, which says how a statement is computed on the processor, "
+                f"but got one: leave it out, or pass the text"
+            )
+
+
+def _as_chosen(chosen: Alternative, given: dict[str, Any], out: Any, options: CompileOptions) -> Kernel:
+    """Returns the kernel that computes a statement in a way that the user chose."""
+    spec = chosen.spec
+    check_names(spec.assignment, tuple(given))
+    for name, kind in spec.inputs:
+        if (found := type_of_given(name, given[name]).dtype) != kind.dtype:
+            raise DTypeError(
+                f"expected {name} of {kind.dtype}, as the alternative was found for, but got {found}: "
+                "ask a kernel for these operands for its alternatives"
+            )
+    inferred = replace(spec.output, shape=(None,) * spec.output.rank)
+    storage = inferred if out is None else "dense" if isinstance(out, np.ndarray) else out
+    kernel = _compiled_for(spec.assignment, given, storage, replace(options, optimize="off"))
+    assert isinstance(kernel, Kernel), "a statement without ranges for the processor"
+    return kernel.rewritten(spec.rewriting)
 
 
 def _within(
@@ -231,10 +222,9 @@ def _within(
     types: _Types,
     output: TensorType,
     instead: str = "",
-    rewriting: Rewriting | None = None,
 ) -> StatementKernel:
     """Returns the kernel of `_compiled`, with the limits of the options."""
-    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead, rewriting)
+    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
     if options.threads is None and not options.deterministic:
         return kernel
     assert isinstance(kernel, Kernel), "a GPU's has no limits"
@@ -246,6 +236,11 @@ class _Part:
     """The function that compiles a comprehension's statements; equal options make it equal, for caches."""
 
     options: CompileOptions
+
+    @property
+    def cancels(self) -> bool:
+        """Returns whether terms of statements may cancel others."""
+        return self.options.optimize == "algebra"
 
     def __call__(self, assignment: Assignment, types: _Types, output: TensorType) -> StatementKernel:
         return _within(self.options, assignment, types, output)
@@ -299,9 +294,8 @@ def _compiled(
     schedule: Schedule,
     via: str,
     instead: str,
-    rewriting: Rewriting | None,
 ) -> StatementKernel:
-    spec = KernelSpec(assignment, types, output, rewriting)
+    spec = KernelSpec(assignment, types, output)
     check_spec(spec)
     if target != "cpu":
         from mlir_sparse.compile.gpu_kernel import (  # imported for GPUs only
@@ -310,14 +304,14 @@ def _compiled(
         )
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
-    kernel = Kernel(spec.with_static_extents(), schedule, instead=instead)
+    kernel = Kernel(spec.with_static_extents(), schedule, KernelSettings(instead=instead))
     if schedule != STATIC:
         kernel.check_schedule()
     return kernel
 
 
 def evaluate(
-    text: str | Assignment | Comprehension | TensorVar,
+    text: str | Assignment | Comprehension | TensorVar | Alternative,
     /,
     *,
     out: str | Encoding | TensorType | Array | Mapping[str, Any] | None = None,
@@ -334,7 +328,7 @@ def evaluate(
     """Computes an assignment on data; kernels are compiled once for each combination of types.
 
     Args:
-        text: index notation.
+        text: index notation (as for `compile`).
         out: the storage of the result (as for `compile`), or an array for a dense result; for several outputs, a
             mapping by name.
         tensors: data by name, for names that clash with these arguments.
@@ -362,12 +356,30 @@ def evaluate(
         known = _repeated.get(key)
         if known is not None:
             return known(out=out if isinstance(out, np.ndarray) else None, **named)
+    if reads_defined(named, tensors) and not isinstance(text, Alternative):
+        asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
+        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        given = by_name(named, tensors)
+        result, call = evaluate_composed(parse, evaluate, text, given, asked)
+        kernel = None if key is None else composed_kernel(parse, compile, _repeated, text, given, asked, call)
+        if kernel is not None:
+            _repeated.keep(key, kernel, by_data=False)
+        return result
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
+    if isinstance(text, Alternative):
+        _check_alternative(options, semiring, optimize)
+        given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
+        return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))
-        return evaluate_comprehension(comprehension, given, out, target, _Part(options))
+        optimizes = options.optimize != "off"
+        part = _Part(options)
+        result, several = evaluate_comprehension(comprehension, given, out, target, part, optimizes=optimizes)
+        if target == "cpu":
+            _repeated.keep(key, several, by_data=several.depends_on_data)
+        return result
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
         storage, target_array = ("dense", out) if is_on_device(out) else (out, None)
@@ -380,5 +392,5 @@ def evaluate(
     made = _compiled_for(assignment, dict(values), out if array is None else "dense", options)
     result = made._call(values, array)
     if isinstance(made, Kernel) and not options.tuned:
-        _repeated.keep(key, made, by_data=options.optimize == "auto" and depends_on_data(made.spec))
+        _repeated.keep(key, made, by_data=depends_on_data(made.spec, options.optimize))
     return result

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse.encoding import Sketch, TensorType
+from mlir_sparse.dtypes import WIDE_TYPES
+from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Assignment
-from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting, may_gain
-from mlir_sparse.plan.algebra.part_store import TensorFacts
+from mlir_sparse.notation import reads
+from mlir_sparse.plan.algebra.assumed_sketches import assumed_sketches
+from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting, may_gain, ranked_ways
+from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
+from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entries, ruled_statement
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.process import settings
-from mlir_sparse.spec import KernelSpec, Rewriting, check_spec
+from mlir_sparse.spec import Alternative, KernelSpec, Rewriting
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
+from mlir_sparse.tensor.symmetric_matrix import is_symmetric
 
-__all__ = ["check_optimize", "depends_on_data", "get_optimize", "rewriting_for", "set_optimize"]
+__all__ = [
+    "DataSketches",
+    "account",
+    "alternatives",
+    "check_optimize",
+    "depends_on_data",
+    "get_optimize",
+    "rewriting_for",
+    "rewriting_for_types",
+    "set_optimize",
+    "sketches_of",
+    "sketches_of_values",
+]
 
 _chosen: str | None = None
+# So many other ways are shown after the one that is taken.
+_SHOWN = 2
 
 
 def set_optimize(optimize: str | None) -> None:
     """Sets how statements of this process are optimized where `optimize=` does not say.
 
     Args:
-        optimize: "auto" or "off", as for `compile`; None restores the default.
+        optimize: "auto", "off" or "algebra", as for `compile`; None restores the default.
 
     Raises:
         UnsupportedError: for anything else.
@@ -61,44 +81,175 @@ def check_optimize(optimize: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Data:
-    """What is known of the operands; data that is alike, but for factors below 4, is equal and has one plan."""
+class DataSketches:
+    """What is known of the operands; data that is alike, but for factors below 4, is equal and has one plan.
+
+    Args:
+        sketches: of each operand, in the order of the kernel's inputs.
+        rounded: their numbers, rounded.
+        symmetric: the numbers of operands that are their own transposes, of those that a statement reads repeatedly.
+    """
 
     sketches: tuple[Sketch, ...] = field(compare=False)
     rounded: tuple[object, ...]
+    symmetric: tuple[int, ...] = ()
 
 
-def rewriting_for(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.ndarray[Any, Any]]) -> Rewriting | None:
-    """Returns the cheapest way by estimate to compute a statement on data; None for the way it is written.
+def sketches_of(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
+    """Returns what is known of the operands of a statement.
 
     Args:
         spec: the statement.
-        value_of: returns the data of a tensor; called only where there is something to choose.
+        value_of: returns the data of a tensor.
     """
-    explicit = _open_statement(spec)
-    if explicit is None:
-        return None
-    sketches = tuple(sketch_of(value_of(name)) for name, _ in spec.inputs)
-    return _cheapest(explicit, spec.inputs, _Data(sketches, tuple(sketch.rounded for sketch in sketches)))
+    values = [value_of(name) for name, _ in spec.inputs]
+    found, often = sketches_of_values(values), Counter(access.tensor for access in reads(spec.explicit.value))
+    again = (number for number, (name, _) in enumerate(spec.inputs) if often[name] > 1)
+    return replace(found, symmetric=tuple(number for number in again if _equals_transpose(values[number])))
 
 
-def depends_on_data(spec: KernelSpec) -> bool:
-    """Returns whether data decides how a statement is computed."""
-    return spec.rewriting is not None or _open_statement(spec) is not None
+def _equals_transpose(value: SparseTensor | np.ndarray[Any, Any]) -> bool:
+    """Returns whether a matrix is symmetric; one without a sample is small."""
+    pattern = sketch_of(value).pattern
+    likely = pattern is not None and pattern.mirrored == 1.0
+    return likely and isinstance(value, SparseTensor) and is_symmetric(value)
+
+
+def sketches_of_values(values: Iterable[SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
+    """Returns what is known of operands."""
+    sketches = tuple(map(sketch_of, values))
+    return DataSketches(sketches, tuple(sketch.rounded for sketch in sketches))
+
+
+def rewriting_for(spec: KernelSpec, data: DataSketches, optimize: str = "auto") -> Rewriting | None:
+    """Returns the cheapest way by estimate to compute a statement on data; None for the way it is written.
+
+    Args:
+        spec: the statement, which passed `check_spec`; a rewriting that it has does not count.
+        data: what is known of its operands.
+        optimize: "auto" or "algebra".
+    """
+    return _cheapest(_plain(spec), data, optimize)
+
+
+def rewriting_for_types(spec: KernelSpec, optimize: str) -> Rewriting | None:
+    """Returns the way to compute a statement that is cheapest whatever sizes its types leave open; None for none.
+
+    Args:
+        spec: the statement; a rewriting that it has does not count.
+        optimize: "auto" or "algebra".
+    """
+    return _dominant(_plain(spec), optimize)
+
+
+def depends_on_data(spec: KernelSpec, optimize: str) -> bool:
+    """Returns whether data decides how a statement is computed; a rewriting that it has does not count."""
+    return optimize != "off" and _open_statement(_plain(spec), optimize) is not None
+
+
+def alternatives(spec: KernelSpec, data: DataSketches | None, optimize: str) -> tuple[Alternative, ...]:
+    """Returns the ways to compute a statement on data, cheapest first by estimate.
+
+    Args:
+        spec: the statement.
+        data: what is known of its operands; None for a statement that does not depend on data.
+        optimize: "auto" or "algebra".
+    """
+    spec = _plain(spec)
+    return (Alternative(spec, None, 0.0),) if data is None else _ranked(spec, data, optimize)
+
+
+def account(spec: KernelSpec, data: DataSketches, optimize: str) -> Iterator[str]:
+    """Yields what `explain()` says of how a statement is computed, a line each.
+
+    Args:
+        spec: the statement, with the rewriting that is taken.
+        data: what is known of its operands.
+        optimize: "auto" or "algebra".
+    """
+    ways = alternatives(spec, data, optimize)
+    taken = next((way for way in ways if way.spec.rewriting == spec.rewriting), None)
+    if taken is None:
+        return
+    yield from taken.lines()
+    written = [f"; {way.milliseconds} as written" for way in ways if way is not taken and way.is_as_written]
+    yield f"because: {taken.milliseconds} by estimate{''.join(written)}"
+    others = [way for way in ways if way is not taken and not way.is_as_written]
+    for way in others[:_SHOWN]:
+        yield f"  next: {way.milliseconds} with {', '.join(map(str, way.parts)) or way.statement}"
+    if taken.rules:
+        yield f"rules: {', '.join(taken.rules)}"
+
+
+def _plain(spec: KernelSpec) -> KernelSpec:
+    return spec.rewritten(None)
 
 
 @lru_cache(maxsize=512)
-def _open_statement(spec: KernelSpec) -> Assignment | None:
-    """Returns the statement with explicit sums; None where there is nothing to choose, whatever the data are."""
-    check_spec(spec)
-    numbers = all(not kind.dtype.is_truth for _, kind in spec.inputs)
-    if spec.assignment.ranges or spec.assignment.exists or not numbers:
+def _open_statement(spec: KernelSpec, optimize: str) -> RuledStatement | None:
+    """Returns a statement as rules take it; None where there is nothing to choose, whatever the data are."""
+    if spec.assignment.ranges or spec.assignment.exists:
         return None
-    explicit = spec.explicit
-    return explicit if may_gain(explicit) else None
+    ruled = ruled_statement(spec)
+    if ruled is None:
+        return None
+    numbers = ruled.of_numbers
+    arrays = {name for name, kind in spec.inputs if numbers and kind.encoding is None and kind.dtype in WIDE_TYPES}
+    products = gathers_as_products(ruled.assignment, dict(spec.inputs)).assignment
+    return ruled if may_gain(products, arrays, cancels=_may_cancel(ruled, optimize)) else None
+
+
+def _may_cancel(ruled: RuledStatement, optimize: str) -> bool:
+    return ruled.may_cancel(licensed=optimize == "algebra")
+
+
+def _licence(spec: KernelSpec, ruled: RuledStatement, optimize: str) -> dict[str, bool]:
+    into_array = ruled.of_numbers and spec.output.encoding is None
+    return {"has_blas": ruled.of_numbers, "cancels": _may_cancel(ruled, optimize), "into_array": into_array}
+
+
+def _facts(spec: KernelSpec, data: DataSketches) -> dict[str, TensorFacts]:
+    return {
+        name: TensorFacts(kind, sketch, symmetric=number in data.symmetric)
+        for number, ((name, kind), sketch) in enumerate(zip(spec.inputs, data.sketches, strict=True))
+    }
 
 
 @lru_cache(maxsize=256)
-def _cheapest(assignment: Assignment, inputs: tuple[tuple[str, TensorType], ...], data: _Data) -> Rewriting | None:
-    facts = {name: TensorFacts(kind, sketch) for (name, kind), sketch in zip(inputs, data.sketches, strict=True)}
-    return choose_rewriting(assignment, facts)
+def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting | None:
+    ruled = _open_statement(spec, optimize)
+    if ruled is None:
+        return None
+    chosen = choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
+    found = chosen and ruled.restored(chosen)
+    return found if found is not None and keeps_entries(found, spec) else None
+
+
+@lru_cache(maxsize=256)
+def _dominant(spec: KernelSpec, optimize: str) -> Rewriting | None:
+    if _open_statement(spec, optimize) is None:
+        return None
+    found: Rewriting | None = None
+    for number, sketches in enumerate(assumed_sketches(spec)):
+        data = DataSketches(sketches, tuple(sketch.rounded for sketch in sketches))
+        best = _cheapest.__wrapped__(spec, data, optimize)
+        # Whether more rows are gathered than there are, no type says.
+        if best is None or best.gathered or (number and best != found):
+            return None
+        found = best
+    # Sizes were assumed.
+    return found and replace(found, parts=tuple(replace(part, estimate=None) for part in found.parts))
+
+
+@lru_cache(maxsize=64)
+def _ranked(spec: KernelSpec, data: DataSketches, optimize: str) -> tuple[Alternative, ...]:
+    ruled = _open_statement(spec, optimize)
+    if ruled is None:
+        return alternatives(spec, None, optimize)
+    ways = ranked_ways(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
+    found = [replace(way, rewriting=way.rewriting and ruled.restored(way.rewriting)) for way in ways]
+    return tuple(
+        Alternative(spec.rewritten(way.rewriting), way.nanoseconds, way.nbytes, way.rules)
+        for way in found
+        if way.rewriting is None or keeps_entries(way.rewriting, spec)
+    )

@@ -45,7 +45,7 @@ from mlir_sparse.encoding.levels.level_functions import LevelFunctions
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
-from mlir_sparse.encoding.sketch import AxisSketch, Sketch
+from mlir_sparse.encoding.sketch import AxisSketch, PatternSketch, Sketch
 from mlir_sparse.encoding.tensor_type import TensorType
 from mlir_sparse.encoding.typed_literal import TypedValue
 
@@ -61,6 +61,7 @@ __all__ = [
     "LevelSpace",
     "LevelSpec",
     "LevelType",
+    "PatternSketch",
     "Preset",
     "Sketch",
     "TensorType",

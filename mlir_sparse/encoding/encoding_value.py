@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
@@ -59,6 +59,8 @@ class Encoding:
     symbol_names: tuple[str, ...] = field(default=(), compare=False)
     # Ranks take part in comparison in place of the names.
     _ranks: tuple[int, int] = field(default=(0, 0), init=False)
+    # Computed once: encodings are in the keys of calls.
+    _hash: int | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         fault = first_fault(
@@ -79,6 +81,18 @@ class Encoding:
         slices = tuple(s or DimSlice() for s in self.slices) if any(self.slices) else ()
         object.__setattr__(self, "slices", slices)
         object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            parts = self.levels, self.slices, self.pos_width, self.crd_width, self._ranks
+            object.__setattr__(self, "_hash", hash((*parts, self.explicit_val, self.implicit_val)))
+        assert self._hash is not None
+        return self._hash
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        for one, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, one.name, value)
+        object.__setattr__(self, "_hash", None)  # each process hashes text otherwise
 
     @property
     def dim_rank(self) -> int:
@@ -144,7 +158,7 @@ class Encoding:
     @property
     def is_dense(self) -> bool:
         """Returns whether all levels are dense: then only values are stored."""
-        return all(kind.functions.has_full_loop and kind.interval is None for kind in self.level_types)
+        return all(kind.is_full for kind in self.level_types)
 
     @property
     def holds_all(self) -> bool:

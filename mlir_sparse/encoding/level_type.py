@@ -79,6 +79,16 @@ class LevelType:
         return self.functions.has_intervals(self)
 
     @property
+    def is_full(self) -> bool:
+        """Returns whether the level has all coordinates of its dimension and stores none."""
+        return self.functions.has_full_loop and self.interval is None
+
+    @property
+    def has_adjacent_lists(self) -> bool:
+        """Returns whether each parent has a list of coordinates that ends where that of the next begins."""
+        return self.functions.is_segmented and self.functions.compact
+
+    @property
     def loop(self) -> LevelLoop | None:
         """Returns the sparsifier's loop over the level; None where it has none."""
         return self.functions.loop(self)

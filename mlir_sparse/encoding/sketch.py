@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-__all__ = ["AxisSketch", "Sketch"]
+__all__ = ["AxisSketch", "PatternSketch", "Sketch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,35 @@ class AxisSketch:
     squares: float
 
 
+# Equal only to itself, so that estimates keep what they find for it.
+@dataclass(frozen=True, slots=True, eq=False)
+class PatternSketch:
+    """Where a square matrix has entries, by a sample of them.
+
+    Estimates of products that close a circle, such as triangles, need it: entries near the diagonal meet more often
+    than those that are anywhere.
+
+    Args:
+        mirrored: the share of entries at (i, j) for which there is one at (j, i).
+        offsets: the share of entries by the bits of j - i, with its sign: 0 for the diagonal, -3 for 4 to 7 below it.
+        of_one_value: whether all entries have one value, as those of a graph have.
+    """
+
+    mirrored: float
+    offsets: Mapping[int, float]
+    of_one_value: bool = False
+
+    @property
+    def rounded(self) -> tuple[int, ...]:
+        """Returns rough numbers: how many entries are mirrored, whether one value, how far off half are."""
+        below, places, known = 0.0, sorted(self.offsets, key=abs), (round(2 * self.mirrored), int(self.of_one_value))
+        for place in places:
+            below += self.offsets[place]
+            if below >= 0.5:
+                return (*known, abs(place) // 2)
+        return known
+
+
 @dataclass(frozen=True, slots=True)
 class Sketch:
     """What an estimate knows about a tensor (degree statistics, as in Deeds et al. 2025, section 5).
@@ -35,11 +65,14 @@ class Sketch:
         shape: the extent of each dimension.
         entries: the number of stored entries; of an array the number of elements.
         axes: the degrees in each dimension; none for an array, where each coordinate has equally many.
+        pattern: where a square matrix has entries, if that was looked at.
     """
 
     shape: tuple[int, ...]
     entries: float
     axes: tuple[AxisSketch, ...] = ()
+    pattern: PatternSketch | None = field(default=None, compare=False)
+    _rounded: tuple[tuple[int, ...], ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def rounded(self) -> tuple[tuple[int, ...], ...]:
@@ -48,8 +81,12 @@ class Sketch:
         >>> Sketch((1000,), 1000.0).rounded == Sketch((1020,), 1020.0).rounded
         True
         """
-        axes = ((axis.distinct, axis.largest, axis.squares) for axis in self.axes)
-        return tuple(tuple(map(_power_of_4, numbers)) for numbers in (self.shape, (self.entries,), *axes))
+        if self._rounded is None:  # each call with the tensor asks for them
+            axes = ((axis.distinct, axis.largest, axis.squares) for axis in self.axes)
+            found = tuple(tuple(map(_power_of_4, numbers)) for numbers in (self.shape, (self.entries,), *axes))
+            object.__setattr__(self, "_rounded", found if self.pattern is None else (*found, self.pattern.rounded))
+        assert self._rounded is not None
+        return self._rounded
 
 
 def _power_of_4(number: float) -> int:

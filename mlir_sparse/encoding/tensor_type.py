@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 
 from mlir_sparse.affine.affine_parser import parse_integer
 from mlir_sparse.dtypes import DType
@@ -45,6 +46,19 @@ class TensorType:
     dtype: DType
     shape: tuple[int | None, ...]
     encoding: Encoding | None = None
+    # Computed once: types are in the keys of kernels and of recorded steps.
+    _hash: int | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash((self.dtype, self.shape, self.encoding)))
+        assert self._hash is not None
+        return self._hash
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        for one, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, one.name, value)
+        object.__setattr__(self, "_hash", None)  # each process hashes text otherwise
 
     def __post_init__(self) -> None:
         for size in self.shape:

@@ -74,6 +74,9 @@ def cast(value: ir.Value, source: DType, target: DType) -> ir.Value:
         return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
     if source.is_exact:
         return operation("arith.sitofp", kind, value)
+    if target.is_narrow and source != target.accumulated_in and not source.is_narrow:
+        # From f64 through f32, as sums are made: processors have no instruction, and the compiler no function, for it.
+        return cast(cast(value, source, target.accumulated_in), target.accumulated_in, target)
     if source.bits == target.bits:  # from f16 to bf16 or back, through f32
         return operation("arith.truncf", kind, operation("arith.extf", element_type(source.accumulated_in), value))
     return operation("arith.extf" if source.bits < target.bits else "arith.truncf", kind, value)

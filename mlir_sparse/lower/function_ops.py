@@ -65,11 +65,22 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     if function in _UNCHANGED[kind]:
         return arguments[0]
     scalars = [Scalar(argument, dtype) for argument in arguments]
+    if function == "pow" and kind == "f" and _is_two(arguments[1]):
+        return (scalars[0] * scalars[0]).value  # as LLVM has it, after loops could have become vectors
     name = _SINGLE[kind].get(function)
     if name is not None:
         return scalars[0].op(name, *scalars[1:]).value
     composed = _COMPOSED.get((kind, function)) or _COMPOSED["", function]
     return composed(*scalars).value
+
+
+def _is_two(value: ir.Value) -> bool:
+    """Returns whether a value is the constant 2 of floating point."""
+    constant = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if constant is None or constant.name != "arith.constant":
+        return False
+    attribute = constant.attributes["value"]
+    return isinstance(attribute, ir.FloatAttr) and attribute.value == 2.0
 
 
 def _call(function: str, *arguments: Scalar) -> Scalar:

@@ -31,7 +31,7 @@ from mlir_sparse.notation import (
     rebuild,
 )
 from mlir_sparse.plan import Regions, is_native, regions_of
-from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, node_dtype, operand_dtype, starts_anew
+from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, is_tested, node_dtype, operand_dtype, starts_anew
 
 __all__ = ["Arguments", "Region", "emit_payload", "sparse_operation"]
 
@@ -169,7 +169,7 @@ def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tupl
     if isinstance(operand, Access):
         return arguments.values[operand]
     kind = inner_dtype(node, arguments.dtypes) if starts_anew(node) else dtype
-    if isinstance(node, Call) and node.function == "where" and operand == node.arguments[0]:
+    if is_tested(node, operand):
         kind = operand_dtype((operand,), arguments.dtypes)
     return _emit(operand, arguments, kind), kind
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "block.hpp"
@@ -158,9 +159,13 @@ void add_entries(At at, Weight weight, std::int64_t begin, std::int64_t end, std
   }
 }
 
+// Adds entries from a first to before a last one to counters of a byte, or of a word each. What counters are made and
+// added up by is compiled once, and not for each type of coordinates.
+using AddToBytes = std::function<void(std::int64_t, std::int64_t, std::uint8_t *, std::vector<Carry> &)>;
+using AddToWords = std::function<void(std::int64_t, std::int64_t, std::int64_t *)>;
+
 // Counters have a byte each: a million of them stay in the cache.
-template <class At, class Weight>
-Degrees of_many(const At &at, const Weight &weight, std::int64_t entries, std::int64_t extent) {
+Degrees of_many(const AddToBytes &add, std::int64_t entries, std::int64_t extent) {
   const std::size_t parts = counting_threads(static_cast<std::size_t>(entries), extent);
   const Block block(static_cast<std::size_t>(extent) * parts, true);
   auto *all_counters = reinterpret_cast<std::uint8_t *>(block.data());
@@ -168,7 +173,7 @@ Degrees of_many(const At &at, const Weight &weight, std::int64_t entries, std::i
   std::vector<std::vector<Carry>> carries(parts);
   const auto begins = parts_of(entries, parts), ranges = parts_of(extent, parts);
   in_parallel(parts, [&](std::size_t part) {
-    add_entries(at, weight, begins[part], begins[part + 1], counters_of(part), carries[part]);
+    add(begins[part], begins[part + 1], counters_of(part), carries[part]);
   });
   in_parallel(parts, [&](std::size_t range) {
     for (std::size_t part = 1; part < parts; ++part)
@@ -182,15 +187,12 @@ Degrees of_many(const At &at, const Weight &weight, std::int64_t entries, std::i
 }
 
 // Neighbouring bytes would wait for each other where there are few: counters have a word each.
-template <class At, class Weight>
-Degrees of_few(const At &at, const Weight &weight, std::int64_t entries, std::int64_t extent) {
+Degrees of_few(const AddToWords &add, std::int64_t entries, std::int64_t extent) {
   const auto begins = parts_of(entries);
   std::vector<std::vector<std::int64_t>> counters(begins.size() - 1);
   in_parallel(counters.size(), [&](std::size_t part) {
     counters[part].resize(static_cast<std::size_t>(extent));
-    std::int64_t *own = counters[part].data();
-    const std::int64_t begin = begins[part], end = begins[part + 1];
-    for (std::int64_t k = begin; k < end; ++k) own[at(k)] += weight(k);
+    add(begins[part], begins[part + 1], counters[part].data());
   });
   Lanes lanes;
   std::int64_t last = 0;
@@ -208,7 +210,17 @@ template <class At, class Weight>
 Degrees count(const At &at, const Weight &weight, std::int64_t entries, std::int64_t extent) {
   constexpr std::int64_t kFew = 2048;
   if (extent == 0) return {};
-  return extent <= kFew ? of_few(at, weight, entries, extent) : of_many(at, weight, entries, extent);
+  if (extent <= kFew)
+    return of_few(
+        [=](std::int64_t begin, std::int64_t end, std::int64_t *own) {
+          for (std::int64_t k = begin; k < end; ++k) own[at(k)] += weight(k);
+        },
+        entries, extent);
+  return of_many(
+      [=](std::int64_t begin, std::int64_t end, std::uint8_t *counters, std::vector<Carry> &carries) {
+        add_entries(at, weight, begin, end, counters, carries);
+      },
+      entries, extent);
 }
 
 template <class Length>

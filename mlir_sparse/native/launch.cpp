@@ -22,6 +22,7 @@
 #include <pybind11/stl.h>
 
 #include "join.hpp"
+#include "memory.hpp"
 #include "module.hpp"
 #include "operand.hpp"
 #include "chunks.hpp"
@@ -52,6 +53,13 @@ struct Result {
   ResultLevels levels{0, false, {}, {}, {}};
 };
 
+// What a call needs to know of a sparse result that is small: the lengths of its buffers, for one more entry than there
+// may be, those of the workspace after them, the words of the control, and an estimate of the points to compute.
+struct SmallResult {
+  std::vector<std::int64_t> lengths, workspace, control;
+  std::int64_t points;
+};
+
 constexpr std::int64_t kUnknown = -1;
 
 // Results of more bytes are allocated in Python, which checks the memory available first.
@@ -74,6 +82,18 @@ class Interrupts {
  private:
   std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
 };
+
+// Makes the operand of a tensor that has none yet, or returns None; set by Python, and there as long as the process.
+PyObject *operand_maker = nullptr;
+
+py::object made(py::handle tensor) {
+  PyObject *found = PyObject_CallOneArg(operand_maker, tensor.ptr());
+  if (found) return py::reinterpret_steal<py::object>(found);
+  PyErr_Clear();  // the caller in Python raises it again
+  return py::none();
+}
+
+using Bounds = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 class Launcher {
  public:
@@ -101,6 +121,21 @@ class Launcher {
   py::object direct(const py::tuple &arguments, py::object out) {
     Bound bound(*this);
     const bool ready = take_dense(arguments, out, bound) && !padded(bound);
+    return ready ? call_dense(bound, std::move(out)) : py::none();
+  }
+
+  // The operand of a tensor, which lives as long as the tensor; null for other objects.
+  static const Operand *operand_of(py::handle argument) {
+    const py::object held = held_by(argument);
+    return held ? held.cast<const Operand *>() : nullptr;
+  }
+
+  std::size_t operands() const { return parameters_.size() - (result_.sparse ? 0 : 1); }
+
+  // The same; None also if the number of entries of some operand is not within its bounds.
+  py::object direct_within(const py::tuple &arguments, py::object out, const Bounds &bounds) {
+    Bound bound(*this);
+    const bool ready = take_dense(arguments, out, bound) && !padded(bound) && has_sizes(bound, bounds);
     return ready ? call_dense(bound, std::move(out)) : py::none();
   }
 
@@ -157,16 +192,44 @@ class Launcher {
       void *data = const_cast<void *>(buffer.data());
       descriptors.push_back({data, data, 0, buffer.shape(0), 1});
     }
-    std::vector<std::int64_t> words;
-    std::vector<void *> pointers, packed;
-    pack(bound, words, pointers, packed);
-    std::vector<Descriptor1 *> addresses;
-    for (Descriptor1 &descriptor : descriptors) addresses.push_back(&descriptor);
-    for (Descriptor1 *&address : addresses) packed.push_back(&address);
-    py::gil_scoped_release release;
-    function_(packed.data());
-    end_stores();
+    call_sparse(bound, descriptors);
     return true;
+  }
+
+  // The buffers of a sparse result that is small, trimmed, those of its structure read-only. None for arguments that do
+  // not fit, for a call that is worth several chunks, and where there are more entries than expected.
+  py::object filled(const py::tuple &arguments, const SmallResult &small) {
+    Bound bound(*this);
+    if (!result_.sparse || !take_all(arguments, parameters_.size(), bound) || !within(bound)) return py::none();
+    if (partition_ && chunks_of(*partition_, work_of(bound), small.points) > 1) return py::none();
+    const std::size_t count = small.lengths.size(), rank = static_cast<std::size_t>(result_.levels.rank());
+    if (count + small.workspace.size() + 1 != result_.buffers.size() || small.control.size() != 3 * rank + 3)
+      return py::none();
+    std::vector<Block> blocks;
+    std::vector<Descriptor1> descriptors;
+    const auto add = [&](std::int64_t length, bool zeroed) {
+      blocks.emplace_back(static_cast<std::size_t>(length * result_.levels.items[blocks.size()]), zeroed);
+      descriptors.push_back({blocks.back().data(), blocks.back().data(), 0, length, 1});
+    };
+    const auto &positions = result_.levels.positions;
+    for (std::size_t b = 0; b < count; ++b)  // rows that the loops skip must be empty
+      add(small.lengths[b], std::find(positions.begin(), positions.end(), static_cast<int>(b)) != positions.end());
+    for (const std::int64_t length : small.workspace) add(length, true);
+    std::vector<std::int64_t> control = small.control;
+    descriptors.push_back({control.data(), control.data(), 0, static_cast<std::int64_t>(control.size()), 1});
+    call_sparse(bound, descriptors);
+    const auto depth = static_cast<std::size_t>(result_.levels.depth);
+    std::vector<std::int64_t> counts(control.begin(), control.begin() + static_cast<std::ptrdiff_t>(depth));
+    for (std::size_t level = depth; level < rank; ++level) {
+      counts.push_back(control[2 * rank + level]);
+      if (counts.back() > control[level]) return py::none();
+    }
+    py::list found;
+    for (std::size_t b = 0; b < count; ++b) {
+      const std::size_t length = b + 1 < count ? length_of(b, counts) : static_cast<std::size_t>(counts.back());
+      found.append(array_of(std::move(blocks[b]), length, result_.buffers[b], b + 1 == count));
+    }
+    return std::move(found);
   }
 
   // The number of chunks that a sparse result is worth, given an estimate of the points to compute; 1 means `fill`.
@@ -230,6 +293,31 @@ class Launcher {
   struct Diagonals {
     std::int64_t least, greatest, begin, end;
   };
+
+  // Calls a function whose result is the buffers with these descriptors.
+  void call_sparse(const Bound &bound, std::vector<Descriptor1> &descriptors) const {
+    std::vector<std::int64_t> words;
+    std::vector<void *> pointers, packed;
+    pack(bound, words, pointers, packed);
+    std::vector<Descriptor1 *> addresses;
+    for (Descriptor1 &descriptor : descriptors) addresses.push_back(&descriptor);
+    for (Descriptor1 *&address : addresses) packed.push_back(&address);
+    py::gil_scoped_release release;
+    function_(packed.data());
+    end_stores();
+  }
+
+  // The length of a buffer of positions or coordinates, given the number of entries in each level.
+  std::size_t length_of(std::size_t buffer, const std::vector<std::int64_t> &counts) const {
+    const ResultLevels &levels = result_.levels;
+    for (std::size_t level = 0; level < counts.size(); ++level) {
+      if (levels.positions[level] == static_cast<int>(buffer))
+        return static_cast<std::size_t>((level ? counts[level - 1] : 1) + 1);
+      if (levels.coordinates[level] == static_cast<int>(buffer))
+        return static_cast<std::size_t>(counts[level] * levels.interleaved(level));
+    }
+    return 0;
+  }
 
   bool is_along_diagonals() const {
     if (!partition_ || result_.sparse || partition_->compressed || partition_->outcome != Partition::kApart)
@@ -319,21 +407,34 @@ class Launcher {
     return !overlaps(bound.operands, bound.arrays) && within(bound);
   }
 
+  static bool has_sizes(const Bound &bound, const Bounds &bounds) {
+    for (std::size_t p = 0; p < bounds.size(); ++p) {
+      const Operand *operand = bound.operands[p];
+      const std::int64_t entries = operand ? operand->entries() : bound.arrays[p].size();
+      if (entries < bounds[p].first || entries > bounds[p].second) return false;
+    }
+    return true;
+  }
+
   static bool padded(const Bound &bound) {
     return std::any_of(bound.operands.begin(), bound.operands.end(),
                        [](const Operand *operand) { return operand && operand->padded(); });
   }
 
+  // The attribute of a tensor that holds its operand, which is made where there is none yet; null for other objects.
+  static py::object held_by(py::handle argument) {
+    static PyObject *name = PyUnicode_InternFromString("_operand");
+    py::object held = py::reinterpret_steal<py::object>(PyObject_GetAttr(argument.ptr(), name));
+    if (!held) PyErr_Clear();
+    if (held && held.is_none() && operand_maker) held = made(argument);
+    return held && py::isinstance<Operand>(held) ? held : py::object();
+  }
+
   static bool take(const Parameter &parameter, py::handle argument, Operand *&operand, py::array &array,
                    std::vector<py::object> &keep) {
     if (parameter.sparse) {
-      static PyObject *name = PyUnicode_InternFromString("_operand");
-      py::object held = py::reinterpret_steal<py::object>(PyObject_GetAttr(argument.ptr(), name));
-      if (!held) {
-        PyErr_Clear();
-        return false;
-      }
-      if (!py::isinstance<Operand>(held)) return false;
+      py::object held = held_by(argument);
+      if (!held) return false;
       operand = held.cast<Operand *>();
       keep.push_back(std::move(held));
       return operand->type_id() == parameter.type_id;
@@ -460,7 +561,7 @@ class Launcher {
     __int128 work = partition_->stored.empty() ? bound.extents[partition_->variable] : 0;
     for (const StoredPart &part : partition_->stored) work += bound.operands[part.parameter]->entries();
     for (const int variable : partition_->factors) work = std::min<__int128>(work * bound.extents[variable], INT64_MAX);
-    return static_cast<std::int64_t>(work);
+    return static_cast<std::int64_t>(std::min<__int128>(work * partition_->weight, INT64_MAX));
   }
 
   std::vector<Argument> arguments_of(const Bound &bound) const {
@@ -525,6 +626,182 @@ class Launcher {
   std::size_t words_ = 0;
 };
 
+// The arguments with some numbers among others.
+py::tuple chosen(const std::vector<py::object> &values, const std::vector<std::size_t> &numbers) {
+  py::tuple found(numbers.size());
+  for (std::size_t p = 0; p < numbers.size(); ++p) found[p] = values[numbers[p]];
+  return found;
+}
+
+std::vector<py::object> listed(const py::tuple &arguments) {
+  std::vector<py::object> found;
+  for (const py::handle argument : arguments) found.push_back(py::reinterpret_borrow<py::object>(argument));
+  return found;
+}
+
+// A launcher for operands of the sizes that a plan was made for, in the order of the kernel's operands.
+class SizedLauncher {
+ public:
+  SizedLauncher(py::object launcher, Bounds bounds, std::vector<std::size_t> order, std::size_t count)
+      : object_(std::move(launcher)),
+        launcher_(object_.cast<Launcher *>()),
+        bounds_(std::move(bounds)),
+        order_(std::move(order)),
+        count_(count) {
+    if (bounds_.size() > launcher_->operands())
+      throw py::value_error("expected bounds for operands alone, one for each");
+    for (const std::size_t number : order_)
+      if (number >= count_) throw py::value_error("expected numbers of the kernel's operands");
+  }
+
+  // The same for operands with numbers of entries within bounds, one for each of the kernel's operands.
+  SizedLauncher within(const Bounds &bounds) const {
+    if (bounds.size() != (order_.empty() ? launcher_->operands() : count_))
+      throw py::value_error("expected bounds for each operand");
+    Bounds own = bounds;
+    if (!order_.empty()) {
+      own.clear();
+      for (const std::size_t number : order_) own.push_back(bounds[number]);
+    }
+    return {object_, std::move(own), order_, count_};
+  }
+
+  py::object direct(const py::tuple &arguments, py::object out) {
+    if (order_.empty()) return launcher_->direct_within(arguments, std::move(out), bounds_);
+    if (arguments.size() != count_) return py::none();
+    return launcher_->direct_within(chosen(listed(arguments), order_), std::move(out), bounds_);
+  }
+
+ private:
+  py::object object_;
+  Launcher *launcher_;
+  Bounds bounds_;
+  std::vector<std::size_t> order_;  // the numbers of its operands among the kernel's; as they are if empty
+  std::size_t count_;
+};
+
+// A step of a program: a launcher, the numbers of its operands and of its result among the program's values, and the
+// form of the result.
+struct ProgramStep {
+  ProgramStep(py::object function, std::vector<std::size_t> numbers, std::size_t value, std::vector<py::ssize_t> extents,
+       py::dtype type)
+      : object(std::move(function)),
+        launcher(object.cast<Launcher *>()),
+        operands(std::move(numbers)),
+        result(value),
+        shape(std::move(extents)),
+        dtype(std::move(type)) {}
+
+  py::object object;
+  Launcher *launcher;
+  std::vector<std::size_t> operands;
+  std::size_t result;
+  std::vector<py::ssize_t> shape;
+  py::dtype dtype;
+};
+
+// What an operand of a program must be: an array of an element type, or a tensor of a type.
+struct OperandForm {
+  std::vector<std::int64_t> shape;
+  py::object dtype;      // none for a tensor
+  std::int64_t type_id;  // of a tensor
+};
+
+// A program of launchers for operands of given shapes. Its values are the operands, then the results of its steps; the
+// last step gives the program's result.
+class ProgramLauncher {
+ public:
+  ProgramLauncher(std::vector<ProgramStep> steps, std::vector<OperandForm> forms, std::size_t values)
+      : steps_(std::move(steps)), forms_(std::move(forms)), values_(values) {
+    if (steps_.empty()) throw py::value_error("expected a step or more");
+    std::vector<bool> known(values_, false);
+    std::fill_n(known.begin(), std::min(forms_.size(), values_), true);
+    for (const ProgramStep &step : steps_) {
+      for (const std::size_t number : step.operands)
+        if (number >= values_ || !known[number]) throw py::value_error("expected values that were computed before");
+      if (step.result < forms_.size() || step.result >= values_)
+        throw py::value_error("expected the number of a value that is no operand");
+      known[step.result] = true;
+    }
+  }
+
+  // The same for operands with numbers of entries within bounds; those of arrays follow from their shapes.
+  ProgramLauncher within(Bounds bounds) const {
+    if (bounds.size() != forms_.size()) throw py::value_error("expected bounds for each operand");
+    ProgramLauncher found = *this;
+    found.bounds_ = std::move(bounds);
+    return found;
+  }
+
+  // The result, or None for operands that do not fit, before anything is written.
+  py::object direct(const py::tuple &arguments, py::object out) const {
+    if (arguments.size() != forms_.size()) return py::none();
+    if (!out.is_none() && !may_take(out)) return py::none();
+    std::vector<py::object> values = listed(arguments);
+    for (std::size_t p = 0; p < values.size(); ++p)
+      if (!fits(values[p], p, out)) return py::none();
+    values.resize(values_);
+    values[steps_.back().result] = out.is_none() ? py::object() : std::move(out);
+    for (const ProgramStep &step : steps_) {
+      py::object &result = values[step.result];
+      if (!result) result = py::array(step.dtype, step.shape);
+      if (step.launcher->direct(chosen(values, step.operands), result).is_none()) return py::none();
+    }
+    return values[steps_.back().result];
+  }
+
+ private:
+  static bool is_array(const py::object &value) {
+    return Py_TYPE(value.ptr()) == py::detail::npy_api::get().PyArray_Type_;
+  }
+
+  static bool is_plain(const py::array &array) {
+    constexpr int wanted = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+    return (array.flags() & wanted) == wanted;
+  }
+
+  template <typename Shape>
+  static bool has(const py::array &array, const Shape &shape, const py::object &dtype) {
+    return array.ndim() == static_cast<py::ssize_t>(shape.size()) &&
+           std::equal(shape.begin(), shape.end(), array.shape()) && is_plain(array) &&
+           (array.dtype().is(dtype) || array.dtype().equal(dtype));
+  }
+
+  // Whether an operand has its form, a number of entries within its bounds, and no memory of the result's.
+  bool fits(const py::object &argument, std::size_t number, const py::object &out) const {
+    const OperandForm &form = forms_[number];
+    if (!form.dtype.is_none()) {
+      if (!is_array(argument)) return form.shape.empty();  // a number, or nothing that a launcher takes
+      const auto array = py::reinterpret_borrow<py::array>(argument);
+      return has(array, form.shape, form.dtype) && (out.is_none() || !range_of(array).overlaps(range_of_array(out)));
+    }
+    const Operand *operand = Launcher::operand_of(argument);
+    if (!operand || operand->type_id() != form.type_id || operand->padded() || operand->shape() != form.shape)
+      return false;
+    if (!bounds_.empty()) {
+      const auto &[low, high] = bounds_[number];
+      if (operand->entries() < low || operand->entries() > high) return false;
+    }
+    if (out.is_none()) return true;
+    const Range range = range_of_array(out);
+    return std::none_of(operand->ranges().begin(), operand->ranges().end(),
+                        [&](const Range &one) { return one.overlaps(range); });
+  }
+
+  static Range range_of_array(const py::object &out) { return range_of(py::reinterpret_borrow<py::array>(out)); }
+
+  bool may_take(const py::object &out) const {
+    if (!is_array(out)) return false;
+    const auto array = py::reinterpret_borrow<py::array>(out);
+    return array.writeable() && has(array, steps_.back().shape, steps_.back().dtype);
+  }
+
+  std::vector<ProgramStep> steps_;
+  std::vector<OperandForm> forms_;
+  std::size_t values_;
+  Bounds bounds_;
+};
+
 }  // namespace
 
 void register_launch(py::module_ &module) {
@@ -569,6 +846,12 @@ void register_launch(py::module_ &module) {
           },
           py::arg("buffers"), py::arg("depth"), py::arg("listed"), py::arg("positions"), py::arg("coordinates"));
 
+  py::class_<SmallResult>(module, "SmallResult", "What a call needs to know of a sparse result that is small.")
+      .def(py::init([](std::vector<std::int64_t> lengths, std::vector<std::int64_t> workspace,
+                       std::vector<std::int64_t> control, std::int64_t points) {
+             return SmallResult{std::move(lengths), std::move(workspace), std::move(control), points};
+           }),
+           py::arg("lengths"), py::arg("workspace"), py::arg("control"), py::arg("points"));
   py::class_<Launcher>(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.")
       .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int, std::optional<Partition>, py::object>(),
            py::arg("address"), py::arg("parameters"), py::arg("result"), py::arg("variables"),
@@ -580,7 +863,31 @@ void register_launch(py::module_ &module) {
       .def("pieces", &Launcher::chunks, py::arg("arguments"), py::arg("points"))
       .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),
            py::arg("both"), py::arg("sizes"), py::arg("workspace"), py::arg("limit"))
+      .def("filled", &Launcher::filled, py::arg("arguments"), py::arg("small"))
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));
+
+  py::class_<SizedLauncher>(module, "SizedLauncher", "A launcher for operands with numbers of entries within bounds.")
+      .def(py::init<py::object, Bounds, std::vector<std::size_t>, std::size_t>(), py::arg("launcher"),
+           py::arg("bounds") = Bounds(), py::arg("order") = std::vector<std::size_t>(), py::arg("count") = 0)
+      .def("within", &SizedLauncher::within, py::arg("bounds"))
+      .def("direct", &SizedLauncher::direct, py::arg("arguments"), py::arg("out") = py::none());
+
+  py::class_<ProgramStep>(module, "ProgramStep", "A launcher, and where its operands and its result are among a program's values.")
+      .def(py::init<py::object, std::vector<std::size_t>, std::size_t, std::vector<py::ssize_t>, py::dtype>(),
+           py::arg("launcher"), py::arg("operands"), py::arg("result"), py::arg("shape"), py::arg("dtype"));
+  py::class_<OperandForm>(module, "OperandForm", "What an operand of a program must be.")
+      .def(py::init([](std::vector<std::int64_t> shape, py::object dtype, std::int64_t type_id) {
+             return OperandForm{std::move(shape), std::move(dtype), type_id};
+           }),
+           py::arg("shape"), py::arg("dtype") = py::none(), py::arg("type_id") = 0);
+  py::class_<ProgramLauncher>(module, "ProgramLauncher", "Launchers one after the other, for operands of given shapes.")
+      .def(py::init<std::vector<ProgramStep>, std::vector<OperandForm>, std::size_t>(), py::arg("steps"), py::arg("forms"),
+           py::arg("values"))
+      .def("within", &ProgramLauncher::within, py::arg("bounds"))
+      .def("direct", &ProgramLauncher::direct, py::arg("arguments"), py::arg("out") = py::none());
+  module.def(
+      "make_operands_by", [](const py::object &maker) { operand_maker = maker.inc_ref().ptr(); }, py::arg("maker"),
+      "Sets the function that makes a tensor's operand where it has none yet; it returns None for other objects.");
 }
 
 }  // namespace mlir_sparse

@@ -56,6 +56,13 @@ py::array trim(const py::array &array, std::size_t length, std::size_t begin) {
   return wrap(std::move(block), length, array.dtype(), first);
 }
 
+py::array array_of(Block &&block, std::size_t length, const py::dtype &dtype, bool writeable) {
+  block.shrink(0, length * static_cast<std::size_t>(dtype.itemsize()));
+  py::array array = wrap(std::move(block), length, dtype);
+  if (!writeable) py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return array;
+}
+
 void register_memory(py::module_ &module) {
   module.def(
       "owned_buffers", [] { return owned_buffers.load(); },

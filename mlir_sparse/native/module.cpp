@@ -14,8 +14,10 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_convert(module);
   mlir_sparse::register_convert_matrix(module);
   mlir_sparse::register_degrees(module);
+  mlir_sparse::register_symmetry(module);
   mlir_sparse::register_launch(module);
   mlir_sparse::register_memory(module);
   mlir_sparse::register_object(module);
+  mlir_sparse::register_take(module);
   mlir_sparse::register_text(module);
 }

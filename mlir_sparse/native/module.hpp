@@ -11,11 +11,13 @@ void register_validate(pybind11::module_ &module);  // level buffers against the
 void register_convert(pybind11::module_ &module);   // level storage to coordinates
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
 void register_degrees(pybind11::module_ &module);   // how entries spread over coordinates
+void register_symmetry(pybind11::module_ &module);  // whether matrices are their own transposes
 void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
 void register_partition(pybind11::module_ &module);  // how calls are cut in chunks
 void register_threads(pybind11::module_ &module);    // how many threads there are
 void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
 void register_object(pybind11::module_ &module);    // machine code from object files
+void register_take(pybind11::module_ &module);      // rows and segments at places
 void register_text(pybind11::module_ &module);      // entries in text files
 
 }  // namespace mlir_sparse

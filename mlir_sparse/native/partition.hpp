@@ -111,6 +111,7 @@ struct Partition {
   std::string identity;       // what with: the bytes of an element
   std::string combine;        // how results of all chunks become one
   int reached = -1;           // the buffer of coordinates that are rows of the result written to; positions precede it
+  std::int64_t weight = 1;    // how many entries without functions take as long as one
 
   // Whether an axis is cut along a sum with the variable as one term: the begin of a chunk's part is known, but the
   // other terms decide its end.

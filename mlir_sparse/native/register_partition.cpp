@@ -73,17 +73,18 @@ void register_partition(py::module_ &module) {
       .def(py::init([](int variable, std::int64_t unit, bool compressed, const std::string &outcome,
                        std::vector<int> factors, std::vector<StoredPart> stored,
                        const std::vector<std::tuple<int, int, std::int64_t, bool>> &axes, bool fills,
-                       const py::bytes &identity, std::string combine, int reached) {
+                       const py::bytes &identity, std::string combine, int reached, std::int64_t weight) {
              if (outcome == "added" && combine_of(combine) == nullptr)
                throw py::value_error("expected an operator and an element type, but got " + combine);
              Partition partition{variable,           unit, compressed, outcome_of(outcome), std::move(factors),
-                                 std::move(stored), {},   fills,  identity,            std::move(combine), reached};
+                                 std::move(stored), {},   fills,  identity,            std::move(combine), reached, weight};
              for (const auto &[parameter, dim, coefficient, plain] : axes)
                partition.axes.push_back({parameter, dim, coefficient, plain});
              return partition;
            }),
            py::arg("variable"), py::arg("unit"), py::arg("listed"), py::arg("outcome"), py::arg("factors"),
-           py::arg("stored"), py::arg("axes"), py::arg("fills"), py::arg("identity"), py::arg("combine"), py::arg("reached") = -1);
+           py::arg("stored"), py::arg("axes"), py::arg("fills"), py::arg("identity"), py::arg("combine"), py::arg("reached") = -1,
+           py::arg("weight") = 1);
 }
 
 void register_threads(py::module_ &module) {
@@ -100,6 +101,9 @@ void register_threads(py::module_ &module) {
     }
   });
   module.def("thread_limit", &thread_limit, "Returns how many threads a call of this thread may take.");
+  module.def(
+      "is_deterministic", [] { return limits().deterministic; },
+      "Returns whether results of this thread's calls must not depend on the number of threads.");
   module.def("set_thread_limit", &set_thread_limit, py::arg("threads"),
              "Sets how many threads calls may take; 0 leaves it to the environment.");
   module.def("piece_work", &chunk_work, "Returns how many entries a piece meets at least.");

@@ -32,9 +32,19 @@ from mlir_sparse.notation.check_assignment import check
 from mlir_sparse.notation.check_comprehension import check_comprehension
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter, accesses_of_statement
 from mlir_sparse.notation.comprehension_parser import is_comprehension, parse_comprehension
+from mlir_sparse.notation.definition import (
+    Composition,
+    Definition,
+    IndexFormula,
+    NoCompositionError,
+    composed,
+    fresh_name,
+)
+from mlir_sparse.notation.definition_parser import parse_definition
 from mlir_sparse.notation.einsum_strings import einsum_text, parse_einsum
 from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.formula import Formula, call, reduce, where
+from mlir_sparse.notation.gathered_sums import factors_of, gathered_sums, product_of
 from mlir_sparse.notation.index import Index, indices
 from mlir_sparse.notation.linear_subscript import bind, symbols_of
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
@@ -61,7 +71,9 @@ __all__ = [
     "Binary",
     "BinaryOp",
     "Call",
+    "Composition",
     "Comprehension",
+    "Definition",
     "Distribution",
     "Expr",
     "Extreme",
@@ -69,10 +81,12 @@ __all__ = [
     "Formula",
     "Function",
     "Index",
+    "IndexFormula",
     "IndexVar",
     "Literal",
     "Monoid",
     "Negate",
+    "NoCompositionError",
     "Operator",
     "Parameter",
     "Range",
@@ -88,8 +102,12 @@ __all__ = [
     "check",
     "check_comprehension",
     "children",
+    "composed",
     "einsum_text",
+    "factors_of",
     "free_indices",
+    "fresh_name",
+    "gathered_sums",
     "indices",
     "is_comprehension",
     "is_mask",
@@ -97,7 +115,9 @@ __all__ = [
     "operator",
     "parse",
     "parse_comprehension",
+    "parse_definition",
     "parse_einsum",
+    "product_of",
     "reads",
     "rebuild",
     "reduce",

@@ -87,29 +87,32 @@ class Access(_Printed):
     tensor: str
     subscripts: tuple[Subscript, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
+    # What `indices` found: planning asks each access for them many times.
+    _indices: tuple[IndexVar, ...] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def indices(self) -> tuple[IndexVar, ...]:
         """Returns the index variables of all subscripts, each once, in order."""
-        found: dict[IndexVar, None] = {}
+        if self._indices is None:
+            object.__setattr__(self, "_indices", tuple(dict.fromkeys(self._variables())))
+        assert self._indices is not None
+        return self._indices
+
+    def _variables(self) -> Iterator[IndexVar]:
         for subscript in self.subscripts:
             match subscript:
                 case IndexVar():
-                    found.setdefault(subscript)
+                    yield subscript
                 case AffineSubscript(terms, symbolic=symbolic):
-                    for _, variable in terms:
-                        found.setdefault(variable)
-                    for _, _, factor in symbolic:
-                        if factor is not None:
-                            found.setdefault(factor)
+                    yield from (variable for _, variable in terms)
+                    yield from (factor for _, _, factor in symbolic if factor is not None)
                 case Access():
-                    found.update(dict.fromkeys(subscript.indices))
-        return tuple(found)
+                    yield from subscript.indices
 
     @property
     def gathers(self) -> bool:
         """Returns whether some subscript is an access."""
-        return any(isinstance(subscript, Access) for subscript in self.subscripts)
+        return self.indices != self.subscripts and any(isinstance(subscript, Access) for subscript in self.subscripts)
 
 
 Subscript = IndexVar | AffineSubscript | Access
@@ -160,18 +163,20 @@ class BinaryOp(Enum):
     AND = "&"
     OR = "|"
 
+    def __init__(self, text: str) -> None:
+        # Looked up here once: members of an Enum take long to find in a set.
+        self._compares = text in ("<", "<=", ">", ">=", "==", "!=")
+        self._gives_truth = self._compares or text in ("&", "|")
+
     @property
     def compares(self) -> bool:
         """Returns whether the operator is one of `< <= > >= == !=`."""
-        return self in _COMPARISONS
+        return self._compares
 
     @property
     def gives_truth(self) -> bool:
         """Returns whether the result is 0 or 1 for all operands."""
-        return self in _COMPARISONS or self in (BinaryOp.AND, BinaryOp.OR)
-
-
-_COMPARISONS = frozenset((BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, BinaryOp.NE))
+        return self._gives_truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +344,8 @@ class Assignment(_Printed):
     source: Source | None = field(default=None, compare=False, repr=False)
     ranges: tuple[Range, ...] = ()
     exists: tuple[Access, ...] = ()
+    # What `with_explicit_sums` found: each stage of a kernel asks for it.
+    _explicit: Assignment | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -351,31 +358,22 @@ class Assignment(_Printed):
     @property
     def indices(self) -> tuple[IndexVar, ...]:
         """Returns all index variables: the target's, then the value's, in the order written."""
-        found = dict.fromkeys(self.target.indices)
+        found = list(self.target.indices)
         for node in walk(self.value):
-            match node:
-                case Access():
-                    found.update(dict.fromkeys(node.indices))
-                case Reduce(indices=indices) | Fold(indices=indices):
-                    found.update(dict.fromkeys(indices))
-                case _:
-                    pass
-        return tuple(found)
+            if isinstance(node, (Access, Reduce, Fold)):
+                found += node.indices
+        return tuple(dict.fromkeys(found))
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
     """Returns the expressions directly below a node, left to right."""
-    match node:
-        case Access() | Literal():
-            return ()
-        case Negate(operand):
-            return (operand,)
-        case Binary(_, left, right):
-            return (left, right)
-        case Call(_, arguments) | Apply(_, arguments):
-            return arguments
-        case Reduce(_, _, body) | Fold(_, _, body):
-            return (body,)
+    if isinstance(node, (Access, Literal)):  # `match` takes longer, and planning asks for thousands
+        return ()
+    if isinstance(node, Binary):
+        return (node.left, node.right)
+    if isinstance(node, (Reduce, Fold)):
+        return (node.body,)
+    return (node.operand,) if isinstance(node, Negate) else node.arguments
 
 
 def reads(node: Expr) -> Iterator[Access]:
@@ -394,5 +392,7 @@ def walk(node: Expr) -> Iterator[Expr]:
     while left:
         node = left.pop()
         yield node
-        if not isinstance(node, (Access, Literal)):  # most nodes are one of these, and have no children
+        if isinstance(node, Binary):
+            left += (node.right, node.left)
+        elif not isinstance(node, (Access, Literal)):  # most nodes are one of these, and have no children
             left += children(node)[::-1]

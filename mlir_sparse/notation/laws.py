@@ -24,6 +24,8 @@ class Law(Enum):
     MINUS = "- distributes over + and goes to either factor of *"
     LEFT = "* distributes over + in its left factor"
     RIGHT = "* distributes over + in its right factor"
+    GROUPS = "* is associative"
+    SWAPS = "* is commutative"
 
 
 def holds(law: Law, ring: Semiring) -> bool:
@@ -45,5 +47,9 @@ def holds(law: Law, ring: Semiring) -> bool:
             return ring.laws.left
         case Law.RIGHT:
             return ring.laws.right
+        case Law.GROUPS:
+            return ring.multiply.associative
+        case Law.SWAPS:
+            return ring.multiply.commutative
         case _:
             assert_never(law)

@@ -2,7 +2,7 @@
 
     assignment  ::= access op expression (`if` `not`? access)? where?
     op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
-    expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* /`
+    expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* / %`
     operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
     primary     ::= number | access | call | reduction | `(` expression `)`
     access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
@@ -49,10 +49,12 @@ from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
 from mlir_sparse.text.source_text import Source
 
-__all__ = ["parse", "parse_assignment"]
+__all__ = ["parse", "parse_access", "parse_assignment", "parse_expression"]
 
 _COMPARISON = 3
-_BINARY = {
+# A function, as in NumPy's table of ufuncs.
+_REMAINDER = "remainder"
+_BINARY: dict[str, tuple[BinaryOp | str, int]] = {
     "|": (BinaryOp.OR, 1),
     "&": (BinaryOp.AND, 2),
     **{op.value: (op, _COMPARISON) for op in BinaryOp if op.compares},
@@ -60,6 +62,7 @@ _BINARY = {
     "-": (BinaryOp.SUB, 4),
     "*": (BinaryOp.MUL, 5),
     "/": (BinaryOp.DIV, 5),
+    "%": (_REMAINDER, 5),
 }
 _ASSIGN = {op.value: op for op in AssignOp}
 _NAMED_ASSIGN = ("max", "min", "or", "and")
@@ -103,9 +106,9 @@ def parse_assignment(cursor: Cursor) -> Assignment:
         NotationSyntaxError: at the first place where the text breaks the grammar.
     """
     name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
-    target = _access(cursor, name)
+    target = parse_access(cursor, name)
     op = _assign_op(cursor)
-    value = _masked(cursor, _expression(cursor))
+    value = _masked(cursor, parse_expression(cursor))
     ranges, exists = parse_where(cursor)
     return Assignment(target, op, value, cursor.source, ranges, exists)
 
@@ -116,7 +119,7 @@ def _masked(cursor: Cursor, value: Expr) -> Expr:
         return value
     operator = WITHOUT if cursor.accept("not") else MASK
     name = cursor.expect_kind(TokenKind.NAME, "a tensor whose entries are the mask, such as `M(i,j)`,")
-    mask = _access(cursor, name)
+    mask = parse_access(cursor, name)
     return Apply(operator, (mask, value), value.span.to(cursor.previous) if value.span else None)
 
 
@@ -134,7 +137,7 @@ def _assign_op(cursor: Cursor) -> AssignOp:
     return _ASSIGN[text]
 
 
-def _expression(cursor: Cursor, binding: int = 0) -> Expr:
+def parse_expression(cursor: Cursor, binding: int = 0) -> Expr:
     """Takes operands joined by operators that bind tighter than `binding`."""
     left = _operand(cursor)
     while cursor.token.text in _BINARY:
@@ -142,16 +145,16 @@ def _expression(cursor: Cursor, binding: int = 0) -> Expr:
         if precedence <= binding:
             break
         cursor.take()
-        start = left.span
-        right = _expression(cursor, precedence)
-        left = Binary(op, left, right, start.to(cursor.previous) if start else None)
+        right = parse_expression(cursor, precedence)
+        span = left.span.to(cursor.previous) if left.span else None
+        left = Call(op, (left, right), span) if isinstance(op, str) else Binary(op, left, right, span)
         if precedence == _COMPARISON:
             _refuse_chain(cursor)
     return left
 
 
 def _refuse_chain(cursor: Cursor) -> None:
-    _, precedence = _BINARY.get(cursor.token.text, (None, 0))
+    _, precedence = _BINARY.get(cursor.token.text, ("", 0))
     if precedence == _COMPARISON:
         cursor.fail(
             f"expected one comparison between two operands, but got {cursor.token.describe()} after one; "
@@ -192,7 +195,7 @@ def _primary(cursor: Cursor) -> Expr:
         return _parenthesised(cursor)
     name = cursor.expect_kind(TokenKind.NAME, "a tensor, a number, a function or `(`")
     if not cursor.at("("):
-        return _access(cursor, name)
+        return parse_access(cursor, name)
     if name.text == "complex":
         return parse_complex(cursor, name)
     if name.text in cursor.known:
@@ -207,19 +210,20 @@ def _primary(cursor: Cursor) -> Expr:
         cursor.take()
         rule = f"index variables and `:`, as in `{name.text}(j : A(i,j))`,"
         cursor.fail(f"expected {rule} but got {cursor.token.describe()}")
-    return _access(cursor, name)
+    return parse_access(cursor, name)
 
 
 def _parenthesised(cursor: Cursor) -> Expr:
     cursor.take()
     cursor.enter()
-    inner = _expression(cursor)
+    inner = parse_expression(cursor)
     cursor.leave()
     cursor.expect(")", "an operator or `)`")
     return inner
 
 
-def _access(cursor: Cursor, name: Token) -> Access:
+def parse_access(cursor: Cursor, name: Token) -> Access:
+    """Takes the subscripts of a tensor whose name is taken already."""
     subscripts = parse_subscripts(cursor, name) if cursor.at("(", "[") else ()
     return Access(name.text, subscripts, name.span.to(cursor.previous))
 
@@ -234,9 +238,9 @@ def _arguments(cursor: Cursor) -> tuple[Expr, ...]:
     cursor.enter()
     arguments: list[Expr] = []
     if not cursor.at(")"):
-        arguments.append(_expression(cursor))
+        arguments.append(parse_expression(cursor))
         while cursor.accept(","):
-            arguments.append(_expression(cursor))
+            arguments.append(parse_expression(cursor))
     cursor.leave()
     cursor.expect(")", "an operator, `,` or `)`")
     return tuple(arguments)
@@ -287,7 +291,7 @@ def _reduced(cursor: Cursor) -> tuple[tuple[IndexVar, ...], Expr]:
         index = cursor.take()
         indices.append(IndexVar(index.text, index.span))
     cursor.enter()
-    body = _expression(cursor)
+    body = parse_expression(cursor)
     cursor.leave()
     cursor.expect(")", "an operator or `)`")
     return tuple(indices), body

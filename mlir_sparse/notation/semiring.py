@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from mlir_sparse.dtypes import BYTE, INTEGER
@@ -166,6 +167,7 @@ def _declared(distributes: object) -> Distribution:
     return known[distributes]
 
 
+@cache
 def _named(name: str) -> Semiring:
     add, _, multiply = name.partition("_")
     if add in MONOIDS and multiply in MULTIPLICATIONS:

@@ -33,13 +33,17 @@ def with_operators(node: Expr) -> Expr:
     >>> print(found.operator.overlap, *found.arguments)
     exp(a) + b A(i,j) x(j)
     """
+    return _with_operators(node) if any(map(_is_stored, walk(node))) else node
+
+
+def _with_operators(node: Expr) -> Expr:
     if isinstance(node, Call) and node.function == STORED:
         (body,) = node.arguments
         accesses = accesses_of(body)
         names = ("a", "b")[: len(accesses)]
         region = _renamed(body, dict(zip(accesses, names, strict=True)))
         return Apply(Operator(STORED, names, region), accesses, node.span)
-    return rebuild(node, tuple(with_operators(child) for child in children(node)))
+    return rebuild(node, tuple(_with_operators(child) for child in children(node)))
 
 
 def _is_stored(node: Expr) -> bool:

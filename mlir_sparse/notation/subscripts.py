@@ -42,6 +42,13 @@ def parse_subscripts(cursor: Cursor, tensor: Token) -> tuple[Subscript, ...]:
 
 
 def _subscript(cursor: Cursor, tensor: Token, opening: str) -> Subscript:
+    if cursor.subscript is not None:
+        found = cursor.subscript(cursor, tensor)
+        assert isinstance(found, IndexVar | AffineSubscript | Access)
+        return found
+    if cursor.at_alone(TokenKind.NAME) and cursor.token.text not in cursor.symbols:
+        token = cursor.take()
+        return IndexVar(token.text, token.span)
     start = cursor.token.span
     subscripted = cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[")
     if subscripted and not _is_call(cursor, tensor, opening):

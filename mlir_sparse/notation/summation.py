@@ -29,6 +29,7 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
 from mlir_sparse.notation.masks import is_mask
+from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.notation.semiring import Semiring
 from mlir_sparse.notation.stored_entries import with_operators
 
@@ -44,9 +45,12 @@ def free_indices(node: Expr) -> tuple[IndexVar, ...]:
     """
     if isinstance(node, Access):
         return node.indices
-    bound = node.indices if isinstance(node, (Reduce, Fold)) else ()
-    found = dict.fromkeys(index for child in children(node) for index in free_indices(child))
-    return tuple(index for index in found if index not in bound)
+    if isinstance(node, (Reduce, Fold)):
+        return tuple(index for index in free_indices(node.body) if index not in node.indices)
+    found: list[IndexVar] = []
+    for child in children(node):
+        found += free_indices(child)
+    return tuple(dict.fromkeys(found))
 
 
 def with_explicit_sums(assignment: Assignment, ring: Semiring = PLUS_TIMES) -> Assignment:
@@ -74,13 +78,21 @@ def with_explicit_sums(assignment: Assignment, ring: Semiring = PLUS_TIMES) -> A
     >>> print(with_explicit_sums(parse("y(i) = b(i) * A(i,j)"), semiring("plus_pair")))
     y(i) = sum(j : b(i) * A(i,j))
     """
-    assignment = replace(assignment, value=with_operators(assignment.value))
-    kept = assignment.target.indices
-    reduced = tuple(index for index in free_indices(assignment.value) if index not in kept)
+    if ring is not PLUS_TIMES:
+        return _explicit(assignment, ring)
+    if assignment._explicit is None:
+        object.__setattr__(assignment, "_explicit", _explicit(assignment, ring))
+    assert assignment._explicit is not None
+    return assignment._explicit
+
+
+def _explicit(assignment: Assignment, ring: Semiring) -> Assignment:
+    whole, kept = with_operators(assignment.value), assignment.target.indices
+    reduced = tuple(index for index in free_indices(whole) if index not in kept)
     named = assignment.op.reduction
     if named is None:
-        return replace(assignment, value=_placed(assignment.value, reduced, ring))
-    value = _reduced(named, assignment.value, reduced)
+        return replace(assignment, value=_placed(whole, reduced, ring))
+    value = _reduced(named, whole, reduced)
     if assignment.op.reads_target:
         return replace(assignment, value=value)
     if named.gives_truth and not reduced:  # nothing to reduce, but the result is a truth value all the same
@@ -117,13 +129,13 @@ def _placed(node: Expr, indices: Collection[IndexVar], ring: Semiring) -> Expr:
 
     match node:
         case Negate(operand) if holds(Law.MINUS, ring):
-            return replace(node, operand=placed(operand))
+            return rebuild(node, (placed(operand),))
         case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
-            return replace(node, left=placed(left), right=placed(right))
+            return rebuild(node, (placed(left), placed(right)))
         case Binary(BinaryOp.MUL | BinaryOp.DIV):
             return _placed_at_product(node, indices, ring)
         case Reduce(ReduceOp.SUM, _, body):
-            return replace(node, body=placed(body))
+            return rebuild(node, (placed(body),))
         case Apply(_, (mask, body)) if is_mask(node):
             outer = _used(mask, indices)  # a mask decides for each value of its variables, so they are summed around it
             body = _placed(body, [index for index in indices if index not in outer], ring)
@@ -140,9 +152,5 @@ def _placed_at_product(node: Binary, indices: Collection[IndexVar], ring: Semiri
     divides = node.op is BinaryOp.DIV
     into_left = [index for index in left if holds(Law.LEFT, ring) and index not in right]
     into_right = [index for index in right if holds(Law.RIGHT, ring) and index not in left and not divides]
-    inner = replace(
-        node,
-        left=_placed(node.left, into_left, ring),
-        right=_placed(node.right, into_right, ring),
-    )
+    inner = rebuild(node, (_placed(node.left, into_left, ring), _placed(node.right, into_right, ring)))
     return _reduce_over(ReduceOp.SUM, inner, [index for index in indices if index not in (*into_left, *into_right)])

@@ -24,6 +24,7 @@ _JOINING = Pass(
 )
 _BOUNDS = Pass("bound-rows", "pieces of a result end where they do, also where rows stand below diagonals")
 _SLOTS = Pass("read-slots", "one coordinate or none needs no begin and end", optional=True)
+_ARRAY_SUMS = Pass("array-sums", "sums over arrays are values of loops, which vectors add up", optional=True)
 _FUSE_FILL = Pass("fuse-fill", "results are written once, not filled, read and written", optional=True)
 
 
@@ -46,7 +47,9 @@ def sparsifier(
         filled: whether results are filled before the loops, for threads that share their elements.
     """
     # Threads of a GPU are given loops as the sparsifier makes them.
-    tiling = (*(() if filled else (_BOUNDS, _SLOTS, _FUSE_FILL, _JOINING)), *_tiling(tile, tile_lanes, vector_length))
+    sums = () if filled or tile == 0 else (_ARRAY_SUMS,)
+    shaping = () if filled else (*sums, _BOUNDS, _SLOTS, _FUSE_FILL, _JOINING)
+    tiling = (*shaping, *_tiling(tile, tile_lanes, vector_length))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
     # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.

@@ -16,7 +16,17 @@ from mlir_sparse.affine import Constant
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
-from mlir_sparse.notation import Access, AffineSubscript, IndexVar, ReduceOp, Subscript, accesses_of
+from mlir_sparse.notation import (
+    Access,
+    AffineSubscript,
+    Call,
+    IndexVar,
+    Literal,
+    ReduceOp,
+    Subscript,
+    accesses_of,
+    walk,
+)
 from mlir_sparse.plan.order.co_iteration import products, walks
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
 from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, combining_name, identity_of, place_of
@@ -28,6 +38,12 @@ Types = Mapping[str, TensorType]
 
 # The operators that can combine results of chunks, and their element types; complex numbers have no order.
 _COMBINED = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN)
+
+# The functions that take several nanoseconds, and about as many entries as one of them lasts.
+_EXPONENTIALS = "cbrt exp exp2 expm1 log log2 log10 log1p pow logaddexp logaddexp2 erf"
+_ANGLES = "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc atan2"
+_LONG_FUNCTIONS = frozenset([*_EXPONENTIALS.split(), *_ANGLES.split()])
+_LONG = 4
 
 
 def choose_cut(step: Generic, types: Types) -> Cut | str:
@@ -96,7 +112,22 @@ def _cut(
         identity=_identity(step, output),
         combine=f"{combining_name(step.combine)} {output.dtype.numpy.name}",
         reached=reached,
+        weight=_weight(step) if outcome == "apart" else 1,
     )
+
+
+def _weight(step: Generic) -> int:
+    """Returns how many entries take as long as one of this nest: more where each calls a function of C's library.
+
+    Chunks with results that are combined do not count functions: their number decides how sums are rounded.
+    """
+    calls = (node for node in walk(step.payload) if isinstance(node, Call) and _is_long(node))
+    inner = step.loops[-1]  # what lacks its variable is computed outside of its loop
+    return _LONG if any(inner in access.indices for call in calls for access in accesses_of(call)) else 1
+
+
+def _is_long(call: Call) -> bool:
+    return call.function in _LONG_FUNCTIONS and not any(isinstance(each, Literal) for each in call.arguments[1:])
 
 
 def _axes(number: int, access: Access, variable: IndexVar) -> list[tuple[int, int, int, bool]]:
@@ -148,7 +179,7 @@ def _reached(step: Generic, stored: tuple[StoredCut, ...], types: Types) -> int 
     if level_variables(access, encoding)[1] != row or not encoding.level_types[1].has_coordinates:
         return None
     for product in products(step.payload, types):
-        if not any((walk.access, walk.level) == (access, 1) for walk in walks(product, row, step.loops, types)):
+        if not any((one.access, one.level) == (access, 1) for one in walks(product, row, step.loops, types)):
             return None
     return 1
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Apply, Extreme, Fold, Monoid, ReduceOp, accesses_of, walk
+from mlir_sparse.plan.block_steps import blocks_of
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.mapping.mapped_nest import MappedNest, explain_mapping
@@ -24,7 +25,16 @@ from mlir_sparse.plan.plan_steps import (
     values_read,
 )
 from mlir_sparse.plan.work_formula import asymptotic_cost
-from mlir_sparse.program import Conversion, ExtentVector, FibreView, LevelSpaceView, Pick, Position, SharedLevels
+from mlir_sparse.program import (
+    ArrayProduct,
+    Conversion,
+    ExtentVector,
+    FibreView,
+    LevelSpaceView,
+    Pick,
+    Position,
+    SharedLevels,
+)
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["explain"]
@@ -39,7 +49,7 @@ _IDENTITIES = {
 }
 
 
-def explain(program: Program, mapped: Sequence[MappedNest] = ()) -> str:
+def explain(program: Program, mapped: Sequence[MappedNest] = (), algebra: Sequence[str] = ()) -> str:
     """Returns the explanation of a program.
 
     Each loop nest is described in TACO's terms: the iteration graph, with a path of index variables for each operand;
@@ -51,6 +61,7 @@ def explain(program: Program, mapped: Sequence[MappedNest] = ()) -> str:
     Args:
         program: the program.
         mapped: the mapping of loop nests to the threads of a GPU, if there is one.
+        algebra: how the statement is rewritten, a line each.
     """
     spec = program.spec
     lines = [f"{spec.explicit}", "", "tensors"]
@@ -58,11 +69,16 @@ def explain(program: Program, mapped: Sequence[MappedNest] = ()) -> str:
     lines += [f"  {spec.assignment.target.tensor}: {_named(spec.output)} (result)"]
     operators = _operators(program)
     lines += ["", "operators", *operators] if operators else []
-    lines += ["", "algebra", *(f"  {text}" for text in spec.rewriting.account)] if spec.rewriting else []
+    lines += ["", "algebra", *(f"  {text}" for text in algebra)] if algebra else []
     lines += ["", "arithmetic", *(f"  {text}" for text in program.licences)] if program.licences else []
     for number, step in enumerate(program.steps, 1):
         threads = next((one for one in mapped if one.step == step), None)
         lines += ["", *_step(number, step, program, threads)]
+    blocks = None if mapped else blocks_of(program)
+    if blocks is not None:
+        arrays = listed([array.name for array in blocks.arrays])
+        steps = f"steps {blocks.first + 1} to {len(program.steps)}"
+        lines += ["", f"{steps} run for some rows of {arrays} at a time, where caches would not hold all"]
     return "\n".join(lines)
 
 
@@ -93,6 +109,12 @@ def _step(number: int, step: Step, program: Program, mapped: MappedNest | None) 
         case Position():
             end = "greatest" if step.greatest else "least"
             lines = [f"{step.result} is where along its last axis {step.operand} is {end}"]
+        case ArrayProduct():
+            kind = _named(program.type_of(step.result))
+            lines = [
+                f"BLAS: {step.result}({','.join(step.variables)}) = {step.product}",
+                f"  into {step.result}: {kind}",
+            ]
         case Conversion():
             before, after = _named(program.type_of(step.operand)), _named(program.type_of(step.result))
             lines = [f"convert {step.operand} from {before} to {after} as {step.result}"]
@@ -124,9 +146,9 @@ def _nest(step: Generic, program: Program, mapped: MappedNest | None) -> list[st
     fused = _fused(step, program)
     lines += [f"  fused: {fused}"] if fused else []
     if row is not None:
-        lines.append(
-            f"  scattered: the entries of {row} along {row.subscripts[-1]}, once; each of the others looks there"
-        )
+        storage = types[row.tensor].encoding
+        last = row.subscripts[storage.level_order[-1] if storage else -1]
+        lines.append(f"  scattered: the entries of {row} along {last}, once; each of the others looks there")
     if mapped is not None:
         return [*lines, f"  into {step.result}: {_named(program.type_of(step.result))}", *_on_threads(mapped)]
     chunks = choose_cut(step, types)

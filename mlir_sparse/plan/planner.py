@@ -26,7 +26,8 @@ from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_samp
 from mlir_sparse.plan.nests.sparsifier_limits import SparsifierPayloads
 from mlir_sparse.plan.nests.split_accumulations import Splitter
 from mlir_sparse.plan.nests.structural_plans import StructuralPlanner
-from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
+from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
+from mlir_sparse.plan.order.loop_order import choose_loops
 from mlir_sparse.plan.order.storage_choice import (
     can_insert_into,
     can_iterate_alone,
@@ -83,29 +84,27 @@ def plan(
     planner = _Planner(spec, densified, scheduled(spec, order), loops_only, wide)
     result = planner.values.result(assignment.target.tensor)
     variables = tuple(s for s in assignment.target.subscripts if isinstance(s, IndexVar))
-    for part in spec.rewriting.parts if spec.rewriting else ():
-        planner.parts.make(part)
-    value = planner.picks.picked(planner.parts.read(assigned(assignment)))
-    value = planner.values.applied(SUMS_AS_FOLDS, value)
-    final = None
+    planner.parts.make()
+    value, final = planner.parts.read(assigned(assignment)), None
     if planner.values.output.dtype != spec.output.dtype:
         final = Access(result, variables)
         result = planner.values.fresh(result, "wide")
-    if is_about_entries(value):
+    if not loops_only and planner.picks.whole(Access(result, variables), value):
+        pass
+    elif is_about_entries(value := planner.values.applied(SUMS_AS_FOLDS, planner.picks.picked(value))):
         result = planner.entries(result, variables, value)
     elif (encoding := planner.values.output.encoding) is None:
-        planner.values.declare(result, planner.values.output)
-        planner.dense(result, variables, planner.split.terms(value))
+        if not planner.parts.whole(Access(result, variables), value):
+            planner.values.declare(result, planner.values.output)
+            planner.dense(result, variables, planner.split.terms(value))
     else:
-        result = planner.sparse(result, variables, value, encoding)
+        result = planner.sparse(result, variables, planner.parts.first(value, variables), encoding)
     types, steps = dict(planner.values.types()), list(planner.values.steps)
     if final is not None:
         rounded(steps, final, result, types, spec.output)
         result = final.tensor
-    notes, licences = planner.values.notes(), planner.values.licences()
-    return Program(
-        spec, tuple(types.items()), with_initial_addends(inputs_first(spec, steps), types), result, notes, licences
-    )
+    ordered = with_initial_addends(inputs_first(spec, steps), types)
+    return Program(spec, tuple(types.items()), ordered, result, planner.values.notes(), planner.values.licences())
 
 
 class _Planner:
@@ -121,7 +120,8 @@ class _Planner:
         )
         self.payloads = SparsifierPayloads(self.values, self.materialize, densified)
         self.structural = StructuralPlanner(self.values, self._everywhere)
-        self.parts = RewrittenParts(self.values, self._compute)
+        make = self._part, self._array, self._onto
+        self.parts = RewrittenParts(self.values, self.picks.picked, *make, spec.rewriting, calls=not loops_only)
 
     def entries(self, result: str, variables: tuple[IndexVar, ...], value: Expr) -> str:
         """Emits the steps of an expression on stored entries; returns the name of the value."""
@@ -134,21 +134,24 @@ class _Planner:
 
     def _everywhere(self, node: Expr) -> Access:
         """Computes an expression into a dense temporary."""
-        name, variables = self.values.fresh(), free_indices(node)
+        return Access(self._array(self.values.fresh(), node, free_indices(node)), free_indices(node))
+
+    def _array(self, name: str, node: Expr, variables: tuple[IndexVar, ...]) -> str:
+        """Computes an expression into an array with a name, which it returns."""
         self.values.declare(name, self.values.typed(None, variables))
         self.dense(name, variables, self.split.terms(node))
-        return Access(name, variables)
+        return name
+
+    def _onto(self, name: str, node: Expr, variables: tuple[IndexVar, ...]) -> None:
+        for term in self.split.closed_terms(self.split.terms(node)):
+            self._accumulate(Access(name, variables), term, AccumulateMode.CONTINUE)
 
     # -- terms to steps ------------------------------------------------------------------------------------------
 
     def dense(self, result: str, variables: tuple[IndexVar, ...], terms: tuple[Term, ...]) -> None:
         """Emits the steps that leave the sum of the terms in a dense value."""
         target = Access(result, variables)
-        if len(terms) > 1 or terms[0].negative:
-            terms = tuple(
-                term if term.op is ReduceOp.SUM else Term(self.split.closed_term(term), negative=term.negative)
-                for term in terms
-            )
+        terms = self.split.closed_terms(terms) if len(terms) > 1 or terms[0].negative else terms
         whole = [term for term in terms if not term.indices and not self._reads_sparse(term.body)]
         rest = [term for term in terms if term not in whole]
         if whole:
@@ -308,6 +311,7 @@ class _Planner:
         return result
 
     def _choice(self, nest: NestToOrder) -> LoopChoice:
+        nest = replace(nest, preferred=self.values.preferred)
         choice = choose_loops(nest, self.values.mapping(), self.values.order)
         assert choice is not None, "the order of the result's variables first can always insert"
         return choice
@@ -354,9 +358,13 @@ class _Planner:
         listed = self._listed(node, variables)
         if listed is not None or (len(variables) > 1 and self._covered(node, variables)):
             return self.sparse(name, variables, node, listed)
-        self.values.declare(name, self.values.typed(None, variables))
-        self.dense(name, variables, self.split.terms(node))
-        return name
+        return self._array(name, node, variables)
+
+    def _part(self, name: str, node: Expr, variables: tuple[IndexVar, ...]) -> str:
+        """Emits the steps of a part of a rewritten statement; returns its name."""
+        if is_about_entries(node):
+            return self.structural.part(name, variables, node)
+        return self._compute(name, node, variables)
 
     def _listed(self, node: Expr, variables: tuple[IndexVar, ...]) -> Encoding | None:
         """Returns the storage of a sum of tensors with compressed levels; None for other expressions."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Literal, Subscript, children
+from mlir_sparse.plan.block_steps import blocks_of
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.plan_steps import (
@@ -30,13 +31,14 @@ def steps_of(program: Program, densified: bool) -> ProgramSteps:
         program: the program.
         densified: whether it reads sparse operands as dense arrays.
     """
-    functions = iter(functions_of(program))
+    functions, types = iter(functions_of(program)), dict(program.types)
     steps = tuple(
-        _call(next(functions), dict(program.types)) if isinstance(step, Generic) else step
+        _call(next(functions), types) if isinstance(step, Generic) else step
         for step in program.steps
         if not isinstance(step, Located | LocatedRows)
     )
-    return ProgramSteps(steps, program.result, program.type_of(program.result), str(program), densified)
+    blocks = blocks_of(program) if len(steps) == len(program.steps) else None
+    return ProgramSteps(steps, program.result, types[program.result], str(program), densified, blocks)
 
 
 def _call(function: NestFunction, types: dict[str, TensorType]) -> NestCall:

@@ -11,7 +11,7 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.notation import Access, Expr, IndexVar, Literal, ReduceOp, replace_accesses, walk
-from mlir_sparse.plan.order.loop_order import LoopChoice
+from mlir_sparse.plan.order.loop_choice import LoopChoice
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Located, LocatedRows, Step
 from mlir_sparse.plan.rewrite.rewrite_rule import Context, Rule, WhyNot
@@ -33,6 +33,8 @@ class Values:
 
     def __init__(self, spec: KernelSpec, order: tuple[IndexVar, ...] | None = None, wide: bool = False) -> None:
         self.order = order
+        # The order of loops that estimates on data prefer for the part that is made now.
+        self.preferred: tuple[IndexVar, ...] | None = None
         self._wide = wide
         self.dtype: DType = self.computed(spec.output.dtype)
         self.output: TensorType = spec.output if self.dtype == spec.output.dtype else _computed(spec.output, self.dtype)

@@ -39,8 +39,9 @@ T = TypeVar("T")
 _MOST = 2**63 - 1
 _LANES = (0, 2, 4, 8, 16, 32, 64)
 _OFF = "off"
-OPTIMIZATIONS = ("auto", "off")
-"""How statements are optimized: rewritten where another way takes less by estimate, or left as they are written."""
+OPTIMIZATIONS = ("auto", "off", "algebra")
+"""How statements are optimized: rewritten where another way takes less by estimate, left as they are written, or
+rewritten by the rules too that let terms cancel."""
 
 
 @dataclass(frozen=True, slots=True)

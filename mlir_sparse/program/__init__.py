@@ -1,16 +1,19 @@
 """Programs as data: the plan makes them, saved kernels store them, the runtime runs them.
 
 A program is `ProgramSteps`: native steps (`steps`) and calls of loop nests (`nest_call`), each with the cut into chunks
-(`cuts`) that threads run. On a GPU it is a `LaunchProgram` (`launch_values`), whose numbers and conditions are values
-too (`size_values`), or a product of a library (`library_product`). `step_codec` writes programs as JSON.
+(`cuts`) that threads run, and which of them may run for some rows at a time (`blocks`). On a GPU it is a
+`LaunchProgram` (`launch_values`), whose numbers and conditions are values too (`size_values`), or a product of a
+library (`library_product`). `step_codec` writes programs as JSON.
 """
 
+from mlir_sparse.program.blocks import BlockArray, Blocks
 from mlir_sparse.program.cuts import Cut, CutResult, StoredCut
 from mlir_sparse.program.entry_bounds import EntryBounds
 from mlir_sparse.program.nest_call import Argument, NestCall
 from mlir_sparse.program.program_steps import ProgramSteps, Step
 from mlir_sparse.program.step_codec import read_steps, write_steps
 from mlir_sparse.program.steps import (
+    ArrayProduct,
     Conversion,
     ExtentVector,
     FibreView,
@@ -24,6 +27,9 @@ from mlir_sparse.program.subscript_data import Gathered, IndexSum, Place
 
 __all__ = [
     "Argument",
+    "ArrayProduct",
+    "BlockArray",
+    "Blocks",
     "Conversion",
     "Cut",
     "CutResult",

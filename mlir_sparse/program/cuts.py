@@ -63,6 +63,7 @@ class Cut:
         combine: the operator that combines the results of chunks, and NumPy's name of the element type.
         reached: the coordinates buffer, of the only operand that is cut, with the rows of the result that are written;
             None if no buffer has them.
+        weight: how many entries without functions take as long as one of this nest.
     """
 
     variable: str
@@ -75,6 +76,7 @@ class Cut:
     identity: str
     combine: str
     reached: int | None = None
+    weight: int = 1
 
     @property
     def unit(self) -> int:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.program.blocks import Blocks
 from mlir_sparse.program.cuts import Cut
 from mlir_sparse.program.nest_call import NestCall
-from mlir_sparse.program.steps import NativeStep
+from mlir_sparse.program.steps import ArrayProduct, NativeStep
 
 __all__ = ["ProgramSteps", "Step"]
 
@@ -28,6 +29,7 @@ class ProgramSteps:
         type: the type of the result, with widths.
         identity: a text that is unique to this program.
         densified: whether it reads sparse operands as dense arrays.
+        blocks: which of the steps may run for some rows at a time; None for none.
     """
 
     steps: tuple[Step, ...]
@@ -35,6 +37,7 @@ class ProgramSteps:
     type: TensorType
     identity: str
     densified: bool
+    blocks: Blocks | None = None
 
     @property
     def nests(self) -> Iterator[NestCall]:
@@ -50,6 +53,11 @@ class ProgramSteps:
     def cuts(self) -> tuple[Cut, ...]:
         """Returns the cuts of its calls."""
         return tuple(nest.cut for nest in self.nests if nest.cut is not None)
+
+    @property
+    def calls_blas(self) -> bool:
+        """Returns whether BLAS multiplies arrays."""
+        return any(isinstance(step, ArrayProduct) for step in self.steps)
 
     @property
     def samples(self) -> bool:

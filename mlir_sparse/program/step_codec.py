@@ -9,6 +9,7 @@ from typing import get_args
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import SparseError
+from mlir_sparse.program.blocks import BlockArray, Blocks
 from mlir_sparse.program.cuts import Cut, StoredCut
 from mlir_sparse.program.entry_bounds import EntryBounds
 from mlir_sparse.program.nest_call import Argument, NestCall
@@ -20,7 +21,19 @@ from mlir_sparse.program.value_codec import Plain, ValueCodec
 __all__ = ["read_steps", "write_steps"]
 
 _CLASSES = (
-    *(Argument, Cut, EntryBounds, Gathered, IndexSum, NestCall, ProgramSteps, StoredCut, TensorType),
+    *(
+        Argument,
+        BlockArray,
+        Blocks,
+        Cut,
+        EntryBounds,
+        Gathered,
+        IndexSum,
+        NestCall,
+        ProgramSteps,
+        StoredCut,
+        TensorType,
+    ),
     *get_args(NativeStep),
 )
 

@@ -13,6 +13,7 @@ from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.program.subscript_data import Gathered, Place
 
 __all__ = [
+    "ArrayProduct",
     "Conversion",
     "ExtentVector",
     "FibreView",
@@ -182,4 +183,34 @@ class Position(_OfOneValue):
         return f"{self.result} = arg{'max' if self.greatest else 'min'} {self.operand}  # {self.reason}"
 
 
-NativeStep = Conversion | LevelSpaceView | FibreView | SharedLevels | ExtentVector | Pick | Position
+@dataclass(frozen=True, slots=True)
+class ArrayProduct:
+    """A sum of products of two arrays, which BLAS computes.
+
+    Both have the variables that the product is summed over, and all others of the operands are the result's: those of
+    one operand number its rows or columns, those of both number products of matrices. One operand may be a vector.
+
+    Args:
+        operands: the names of the arrays.
+        axes: the index variable of each axis of both, no one twice in one.
+        variables: the index variable of each axis of the result.
+        dtype: the element type of all three: f32, f64, c64 or c128.
+    """
+
+    result: str
+    operands: tuple[str, str]
+    axes: tuple[tuple[str, ...], tuple[str, ...]]
+    variables: tuple[str, ...]
+    dtype: DType
+    reason: str
+
+    @property
+    def product(self) -> str:
+        """Returns the product in notation."""
+        return " * ".join(f"{name}({','.join(axes)})" for name, axes in zip(self.operands, self.axes, strict=True))
+
+    def __str__(self) -> str:
+        return f"{self.result}({','.join(self.variables)}) = {self.product} by BLAS  # {self.reason}"
+
+
+NativeStep = Conversion | LevelSpaceView | FibreView | SharedLevels | ExtentVector | Pick | Position | ArrayProduct

@@ -81,8 +81,9 @@ class ValueCodec:
 
 def _fields_of(value: Any) -> list[object]:
     """Returns the fields of a value up to the last that does not hold its default."""
-    defaults = [field.default for field in fields(value)]
-    found = [getattr(value, field.name) for field in fields(value)]
+    given = [field for field in fields(value) if field.init]  # others are computed of them
+    defaults = [field.default for field in given]
+    found = [getattr(value, field.name) for field in given]
     # What is equal may be of another type, and read back as that.
     while found and type(found[-1]) is type(defaults[len(found) - 1]) and found[-1] == defaults[len(found) - 1]:
         found.pop()

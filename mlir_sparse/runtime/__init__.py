@@ -2,16 +2,17 @@
 
 `operand_check` converts a call's operands, `run_steps` runs the steps of a program, and `function_call` calls one
 compiled function: `call_arguments` has the calling convention, `sparse_result_buffers` allocates sparse results.
-`symbolic_numeric` runs the two phases apart. Machine code comes from `jit`, `disk_cache` or `saved_kernels`. `device/`
-launches GPU programs.
+`fast_paths` has calls of operands that need no conversion. `symbolic_numeric` runs the two phases apart. Machine code
+comes from `jit`, `disk_cache` or `saved_kernels`. `device/` launches GPU programs.
 """
 
 from mlir_sparse.runtime.call_arguments import operand_of, type_id
 from mlir_sparse.runtime.disk_cache import cache_folder, cache_state, fetch, sources_changed, store
-from mlir_sparse.runtime.function_call import Direct, FunctionCall
+from mlir_sparse.runtime.fast_paths import Direct
+from mlir_sparse.runtime.function_call import FunctionCall
 from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.linked_program import link_program
-from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
+from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode
 from mlir_sparse.runtime.run_steps import Executable, LinkedStep
 from mlir_sparse.runtime.saved_kernels import SAVED, machine_of, read_archive, write_archive
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
@@ -28,6 +29,7 @@ __all__ = [
     "LoadedLibrary",
     "LoadedObject",
     "Machine",
+    "NoCode",
     "SparseResultLayout",
     "assemble",
     "assembly",

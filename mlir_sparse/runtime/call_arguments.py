@@ -8,6 +8,7 @@ same form.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,18 +43,33 @@ def operand_of(tensor: SparseTensor) -> _native.Operand:
     """
     if tensor._operand is None:
         storage = tensor.storage
-        if not is_plain(tensor.encoding):
-            raise UnsupportedError(f"expected storage of a whole tensor, but got {tensor.encoding.to_text()}")
-        identity = type_id(DType.of(tensor.dtype), tensor.encoding)
-        shape = padded_shape(tensor.encoding, tensor.shape)
-        check_extents(shape)  # whole blocks may exceed 64 bits
+        identity, shape = _form(tensor._dtype, tensor.encoding, tensor.shape)
         buffers, padded = list(storage.buffers()), shape != tensor.shape
         tensor._operand = _native.Operand(identity, shape, storage.level_sizes, buffers, padded)
     operand: _native.Operand = tensor._operand
     return operand
 
 
-def padded_shape(encoding: Encoding, shape: Sequence[int]) -> tuple[int, ...]:
+@lru_cache(maxsize=1024)
+def _form(dtype: DType, encoding: Encoding, shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Returns what tensors of a type and a shape have in common: the number of the type, and the padded shape."""
+    if not is_plain(encoding):
+        raise UnsupportedError(f"expected storage of a whole tensor, but got {encoding.to_text()}")
+    padded = padded_shape(encoding, shape)
+    check_extents(padded)  # whole blocks may exceed 64 bits
+    return type_id(dtype, encoding), padded
+
+
+def _made(value: object) -> _native.Operand | None:
+    """Returns the argument for a tensor that is whole; None for other objects."""
+    return operand_of(value) if type(value) is SparseTensor and is_plain(value.encoding) else None
+
+
+_native.make_operands_by(_made)
+
+
+@lru_cache(maxsize=1024)
+def padded_shape(encoding: Encoding, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns a shape with each extent rounded up to whole blocks, as loops over the storage use it.
 
     >>> from mlir_sparse.encoding import encoding

@@ -16,24 +16,20 @@ from mlir_sparse.errors import OperandError, StorageError, WidthError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, sparse_result
-from mlir_sparse.runtime.level_view_calls import LevelViewCall
-from mlir_sparse.runtime.narrowed_values import NarrowedCall
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout, assemble, compute
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.stored_fibres import of_rows
 from mlir_sparse.tensor.widths import check_width
 
 __all__ = [
-    "ChainedCalls",
-    "Direct",
     "FunctionCall",
-    "ReorderedCall",
-    "SampledCall",
-    "SparseCall",
     "Value",
     "compute_into",
     "empty",
+    "entries_at",
+    "entries_of",
     "lay_out",
+    "refused",
+    "reserved",
     "run_call",
 ]
 
@@ -81,7 +77,7 @@ def run_call(call: FunctionCall, values: Mapping[str, Value], extents: Mapping[s
         return _call_dense(call, ready, present, extents, frames)
     tensor = lay_out(call, ready, extents)
     if tensor is None:
-        raise _refused(nest)
+        raise refused(nest)
     return tensor
 
 
@@ -94,14 +90,14 @@ def _with_entries(nest: NestCall, arguments: Sequence[Value], extents: Mapping[s
     if nest.sampled is not None:
         sampled = arguments[nest.sampled]
         assert isinstance(sampled, SparseTensor)
-        return found | {nest.variables[0]: _entries_at(sampled)}
+        return found | {nest.variables[0]: entries_at(sampled)}
     for value, axes in zip(arguments, nest.axes, strict=True):
         named = zip(axes, value.shape, strict=True)
         found.update((axis, size) for axis, size in named if axis is not None and axis in unknown)
     return found
 
 
-def _entries_at(sampled: SparseTensor) -> int:
+def entries_at(sampled: SparseTensor) -> int:
     """Returns the number of values in a result with the entries of an operand."""
     return len(sampled.storage.values)
 
@@ -111,16 +107,22 @@ def lay_out(call: FunctionCall, arguments: tuple[Value, ...], extents: Mapping[s
     nest, layout = call.nest, call.buffers
     assert layout is not None
     sizes = _sizes(nest, layout, extents)
-    named = zip(nest.operands, arguments, strict=True)
-    entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
-    # Without sums, about as many points are computed as stored.
-    points = nest.entries.points(entries, extents) if nest.entries.reduces else 0
-    buffers = assemble(call.launcher, layout, arguments, sizes, nest.entries.bounds(entries, extents), points)
+    bounds, points = entries_of(nest, arguments, extents)
+    buffers = assemble(call.launcher, layout, arguments, sizes, bounds, points)
     if buffers is None:
         return None
     _check_positions(layout.encoding, len(buffers[-1]))
     shape = tuple(extents[variable] for variable in nest.variables)
     return sparse_result(layout.encoding, shape, sizes, buffers)
+
+
+def entries_of(nest: NestCall, arguments: Sequence[Value], extents: Mapping[str, int]) -> tuple[tuple[int, int], int]:
+    """Returns bounds on the number of entries of a sparse result, and an estimate of the points to compute."""
+    named = zip(nest.operands, arguments, strict=True)
+    entries = {name: value.nse for name, value in named if isinstance(value, SparseTensor)}
+    # Without sums, about as many points are computed as stored.
+    points = nest.entries.points(entries, extents) if nest.entries.reduces else 0
+    return nest.entries.bounds(entries, extents), points
 
 
 def compute_into(
@@ -147,7 +149,7 @@ def compute_into(
             operand_of(argument)  # caches the argument that the launcher reads
     found = compute(call.launcher, layout, arguments, _sizes(nest, layout, extents), buffers)
     if found is None:
-        raise _refused(nest)
+        raise refused(nest)
     if found != len(results):
         count = "another structure" if found < 0 else f"{found} entries"
         raise StorageError(
@@ -192,103 +194,6 @@ def _check_memory(buffers: SparseResultLayout, sizes: Sequence[int], shape: tupl
         check_fits(positions + workspace, f"the loops over a result of shape {shape} in {encoding.map_text()}")
 
 
-class SparseCall:
-    """A kernel of one call with a sparse result: the fast path for operands that need no conversion.
-
-    Args:
-        call: the call; all subscripts of its operands are plain index variables.
-    """
-
-    def __init__(self, call: FunctionCall) -> None:
-        self._call = call
-
-    def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
-        """Returns the result; None for operands that do not fit, which the caller then names."""
-        nest = self._call.nest
-        if out is not None or len(operands) != len(nest.operands):
-            return None
-        extents: dict[str, int] = {}
-        for operand, axes in zip(operands, nest.axes, strict=True):
-            # Arrays of other libraries have shapes too; the launcher refuses them.
-            shape = getattr(operand, "shape", ())
-            if not isinstance(operand, (SparseTensor, np.ndarray)) or len(shape) != len(axes):
-                return None
-            for variable, size in zip(axes, shape, strict=True):
-                if variable is None or extents.setdefault(variable, size) != size:
-                    return None
-        return lay_out(self._call, operands, extents)
-
-
-class SampledCall:
-    """A kernel of one call that computes values at the entries of an operand, in the operand's encoding."""
-
-    def __init__(self, call: FunctionCall, encoding: Encoding) -> None:
-        self._call = call
-        self._encoding = encoding
-
-    def direct(self, operands: tuple[Any, ...], out: object = None) -> SparseTensor | None:
-        """Returns the result; None for operands that do not fit, which the caller then names."""
-        nest = self._call.nest
-        if nest.sampled is None or out is not None or len(operands) != len(nest.operands):
-            return None
-        sampled = operands[nest.sampled]
-        if not isinstance(sampled, SparseTensor):
-            return None
-        values = self._call.launcher.direct(operands, reserved((_entries_at(sampled),), nest.dtype))
-        if values is None:
-            return None
-        return of_rows(values, sampled, self._encoding.lvl_rank, self._encoding, sampled.shape)
-
-
-class ReorderedCall:
-    """A kernel of one call whose function has the operands in another order.
-
-    Args:
-        function: the call.
-        order: the number of each of its operands among the kernel's.
-    """
-
-    def __init__(self, function: _native.Launcher | SparseCall | SampledCall, order: Sequence[int]) -> None:
-        self._function = function
-        self._order = order
-
-    def direct(self, operands: tuple[Any, ...], out: object = None) -> Any:
-        """Returns the result; None for operands that do not fit, which the caller then names."""
-        if len(operands) != len(self._order):
-            return None
-        return self._function.direct(tuple(operands[number] for number in self._order), out)
-
-
-class ChainedCalls:
-    """A kernel of several calls that accumulate into one dense result.
-
-    Args:
-        calls: the functions, each with the numbers of its operands among the kernel's.
-        count: the number of the kernel's operands; some function reads each.
-    """
-
-    def __init__(self, calls: Sequence[tuple[_native.Launcher, tuple[int, ...]]], count: int) -> None:
-        self._calls = calls
-        self._count = count
-
-    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
-        """Returns the result; None for operands that do not fit, which the caller then names."""
-        if len(operands) != self._count:
-            return None
-        calls = [(function, tuple(operands[number] for number in order)) for function, order in self._calls]
-        # The result must not be an operand of a later call.
-        if out is not None and not all(function.accepts(arguments, out) for function, arguments in calls):
-            return None
-        for function, arguments in calls:
-            out = function.direct(arguments, out)
-            if out is None:
-                return None
-        return out
-
-
-Direct = _native.Launcher | SparseCall | SampledCall | ReorderedCall | ChainedCalls | LevelViewCall | NarrowedCall
-
-
 def _call_dense(
     call: FunctionCall,
     arguments: tuple[Value, ...],
@@ -303,7 +208,7 @@ def _call_dense(
     result = empty(shape, nest.dtype) if present is None else present
     if all(low == 0 and high == size for (low, high), size in zip(windows, shape, strict=True)):
         if call.launcher(arguments, result) is None:
-            raise _refused(nest)
+            raise refused(nest)
         return result
     # The loops exceed the tensor's bounds: pad the arrays.
     inside = tuple(slice(-low, size - low) for (low, _), size in zip(windows, shape, strict=True))
@@ -312,7 +217,7 @@ def _call_dense(
     if nest.continues:
         padded[inside] = result
     if call.launcher(arguments, padded) is None:
-        raise _refused(nest)
+        raise refused(nest)
     result[...] = padded[inside]
     return result
 
@@ -365,6 +270,7 @@ def reserved(shape: tuple[int, ...], dtype: DType) -> Array:
     return _native.reserve(math.prod(shape), dtype.numpy).reshape(shape)
 
 
-def _refused(nest: NestCall) -> OperandError:
+def refused(nest: NestCall) -> OperandError:
+    """Returns the error of a call whose function takes other operands."""
     # Arguments were checked before; this is a last check with a message.
     return OperandError(f"expected operands {', '.join(nest.operands)} as compiled for, but got others")

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.errors import CoordinatesError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import Gathered, IndexSum, Place
+from mlir_sparse.runtime.take_lines import check_range, lines_of_matrix, rows_of_array
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
@@ -31,6 +31,7 @@ def pick_elements(
     arrays: Mapping[str, Array],
     extents: Mapping[str, int],
     encoding: Encoding | None,
+    out: Array | None = None,
 ) -> Array | SparseTensor:
     """Returns a tensor over the variables of its subscripts, in their order.
 
@@ -41,6 +42,7 @@ def pick_elements(
         arrays: the tensors of the gathered subscripts.
         extents: the extent of each variable.
         encoding: the encoding of the result; None for an array: if the value is one, or there are no variables.
+        out: a contiguous array for the result; a new one when absent.
 
     Raises:
         CoordinatesError: for an element of a subscript out of range, with its place and value.
@@ -48,9 +50,16 @@ def pick_elements(
     >>> pick_elements(np.array([5.0, 6.0, 7.0]), "x", [Gathered("I", ("i",))], {"I": np.array([2, 0])}, {"i": 2}, None)
     array([7., 5.])
     """
+    taken: Array | SparseTensor | None = None
+    if not isinstance(value, SparseTensor):
+        taken = rows_of_array(value, name, places, arrays, out)
+    elif encoding is not None:
+        taken = lines_of_matrix(value, name, places, arrays, encoding)
+    if taken is not None:
+        return taken
     for axis, place in enumerate(places):
         if isinstance(place, Gathered):
-            _check_range(name, axis, value.shape[axis], place, arrays[place.tensor])
+            check_range(name, axis, value.shape[axis], place, arrays[place.tensor])
     variables = tuple(dict.fromkeys(v for place in places for v in _variables(place)))
     if isinstance(value, SparseTensor):
         return _of_entries(value, places, arrays, {v: extents[v] for v in variables}, encoding)
@@ -58,23 +67,14 @@ def pick_elements(
     at = tuple(_coordinates(place, arrays, extents, axes) for place in places)
     shape = tuple(extents[variable] for variable in variables)
     check_fits(math.prod(shape) * value.itemsize, f"elements of {name} gathered over a shape of {shape}")
-    return np.array(np.broadcast_to(value[at], shape), order="C")
+    if out is None:
+        return np.array(np.broadcast_to(value[at], shape), order="C")
+    out[...] = value[at]
+    return out
 
 
 def _variables(place: Place) -> tuple[str, ...]:
     return place.variables if isinstance(place, Gathered) else tuple(variable for _, variable in place.terms)
-
-
-def _check_range(name: str, axis: int, size: int, place: Gathered, array: Array) -> None:
-    wrong = (array < 0) | (array >= size)
-    if not wrong.any():
-        return
-    where = np.unravel_index(int(np.argmax(wrong)), array.shape)
-    at = ", ".join(str(int(c)) for c in where)
-    raise CoordinatesError(
-        f"expected {place.tensor} to hold positions of {name}, 0 to {size - 1} (axis {axis}), "
-        f"but got {array[where]} at ({at})"
-    )
 
 
 def _coordinates(

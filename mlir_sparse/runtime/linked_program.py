@@ -18,7 +18,7 @@ __all__ = ["link_program"]
 def link_program(program: ProgramSteps, machine: Machine) -> Executable:
     """Returns an executable of a program and its machine code."""
     steps = tuple(_call(step, machine) if isinstance(step, NestCall) else step for step in program.steps)
-    return Executable(steps, program.result, machine)
+    return Executable(steps, program.result, machine, program.blocks)
 
 
 def _call(nest: NestCall, machine: Machine) -> FunctionCall:
@@ -62,4 +62,5 @@ def _partition(cut: Cut, loops: Sequence[str]) -> _native.Partition:
         identity=bytes.fromhex(cut.identity),
         combine=cut.combine,
         reached=-1 if cut.reached is None else cut.reached,
+        weight=cut.weight,
     )

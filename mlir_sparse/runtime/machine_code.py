@@ -10,7 +10,7 @@ from typing import Protocol
 from mlir_sparse import _native
 from mlir_sparse.errors import UnsupportedError
 
-__all__ = ["LoadedLibrary", "LoadedObject", "Machine", "symbol_of"]
+__all__ = ["LoadedLibrary", "LoadedObject", "Machine", "NoCode", "symbol_of"]
 
 
 class Machine(Protocol):
@@ -52,6 +52,17 @@ class LoadedObject:
     def object_file(self) -> bytes:
         """Returns the object file."""
         return self._data
+
+
+@dataclass(frozen=True, slots=True)
+class NoCode:
+    """The machine code of a program without loops, such as one product of arrays."""
+
+    addresses: Mapping[str, int] = field(default_factory=dict)
+
+    def object_file(self) -> bytes:
+        """Returns nothing."""
+        return b""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,18 @@ from mlir_sparse.errors import DTypeError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.virtual_tensor import VirtualTensor
 
-__all__ = ["as_argument", "as_output", "as_structure", "check_storage", "check_structure", "type_of", "value_of"]
+__all__ = [
+    "as_argument",
+    "as_output",
+    "as_structure",
+    "check_storage",
+    "check_structure",
+    "is_ready",
+    "type_of",
+    "value_of",
+]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -33,7 +44,9 @@ def value_of(name: str, source: object) -> Value:
     """
     if isinstance(source, SparseTensor):
         return source
-    if is_sparse_source(source):
+    if isinstance(source, VirtualTensor):
+        return value_of(name, source.made())
+    if type(source) is not np.ndarray and is_sparse_source(source):
         return tensor(source)
     return _native_array(name, array_of(source, f"an array or tensor of numbers for {name}"))
 
@@ -208,3 +221,15 @@ def check_structure(out: SparseTensor, kind: TensorType) -> None:
     if not _agrees(kind.encoding, out.encoding):
         wanted, got = replace(kind, shape=(None,) * kind.rank), out.type
         raise OperandError(f"expected out stored as {wanted}, but got {got}: assemble makes one")
+
+
+def is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
+    """Returns whether compiled code can write to an array directly: it is contiguous and apart from all inputs."""
+    if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
+        return False
+    arrays = [
+        array
+        for value in values.values()
+        for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
+    ]
+    return not any(np.may_share_memory(target, array) for array in arrays)

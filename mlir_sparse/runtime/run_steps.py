@@ -9,8 +9,11 @@ from typing import Any, assert_never
 import numpy as np
 
 from mlir_sparse import _native
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.program import (
+    ArrayProduct,
+    Blocks,
     Conversion,
     ExtentVector,
     FibreView,
@@ -22,23 +25,33 @@ from mlir_sparse.program import (
     Position,
     SharedLevels,
 )
-from mlir_sparse.runtime.function_call import (
+from mlir_sparse.runtime.blocks_of_rows import BlocksOfRows, rows_of_block
+from mlir_sparse.runtime.fast_paths import (
     ChainedCalls,
     Direct,
-    FunctionCall,
     ReorderedCall,
     SampledCall,
     SparseCall,
-    Value,
-    empty,
-    run_call,
+    repeated_sparse_call,
 )
+from mlir_sparse.runtime.function_call import FunctionCall, Value, empty, run_call
 from mlir_sparse.runtime.gather_elements import pick_elements
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.machine_code import Machine
+from mlir_sparse.runtime.multiply_arrays import (
+    ArrayMultiplication,
+    is_short_product,
+    multiply_arrays,
+    repeated_product,
+    repeated_short_products,
+)
 from mlir_sparse.runtime.narrowed_values import NarrowedCall, narrowed
+from mlir_sparse.runtime.repeated_program import RepeatedProgram, Step
+from mlir_sparse.runtime.take_lines import repeated_rows
+from mlir_sparse.runtime.whole_calls import native_program, repeated_call
 from mlir_sparse.tensor import SparseTensor, level_view, tensor
 from mlir_sparse.tensor.extreme_position import position
+from mlir_sparse.tensor.listed_vector import can_list, listed_vector
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
 
 __all__ = ["Executable", "LinkedStep", "run_step"]
@@ -57,11 +70,13 @@ class Executable:
         steps: the linked steps, in order.
         result: the name of the value to return.
         module: the machine code of the launchers.
+        blocks: which of the steps may run for some rows at a time; None for none.
     """
 
     steps: tuple[LinkedStep, ...]
     result: str
     module: Machine = field(repr=False)
+    blocks: Blocks | None = None
 
     def direct(self, parameters: Sequence[str], values: Mapping[str, Value]) -> Direct | None:
         """Returns the fast path of a program: one call, also on views, or calls on one array; None for other programs.
@@ -76,7 +91,7 @@ class Executable:
             first = Executable(self.steps[:-1], wide, self.module).direct(parameters, values)
             return None if first is None else NarrowedCall(first.direct, finish)
         match self.steps:
-            case (FunctionCall(NestCall(operands=operands)) as call,) if sorted(operands) == sorted(parameters):
+            case (FunctionCall(NestCall(operands=operands)) as call,) if set(operands) == set(parameters):
                 function: _native.Launcher | SparseCall | SampledCall = (
                     call.launcher if call.buffers is None else SparseCall(call)
                 )
@@ -85,6 +100,8 @@ class Executable:
                 SharedLevels(encoding=encoding),
             ) if set(operands) == set(parameters):
                 function = SampledCall(call, encoding)
+            case (ArrayProduct(operands=operands) as product,) if set(operands) == set(parameters):
+                return ArrayMultiplication(product, tuple(map(parameters.index, operands)), len(parameters))
             case (FunctionCall(), FunctionCall(), *_):
                 return _chained(self.steps, self.result, parameters)
             case (*views, FunctionCall(NestCall(encoding=None, sampled=None)) as call):
@@ -92,7 +109,42 @@ class Executable:
             case _:
                 return None
         order = tuple(parameters.index(name) for name in operands)
-        return function if order == tuple(range(len(order))) else ReorderedCall(function, order)
+        if order == tuple(range(len(order))):
+            return function
+        if isinstance(function, _native.Launcher):
+            return _native.SizedLauncher(function, [], order, len(parameters))
+        return ReorderedCall(function, order, len(parameters))
+
+    def repeated(
+        self, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
+    ) -> RepeatedProgram | _native.ProgramLauncher:
+        """Returns the fast path of any program, for operands of the types and shapes of a call that was made.
+
+        Args:
+            values: the operands of that call, in the order of the parameters.
+            extents: the extent of each index variable in it.
+            result: its result.
+        """
+        known = dict(extents)
+        together = self._by_rows(known)
+        native = native_program(self.steps, self.result, values, extents) if together is None else None
+        if native is not None:
+            return native
+        kept = None if isinstance(result, SparseTensor) else (result.dtype, result.shape)
+        single = self.steps if together is None else self.steps[: together[0]]
+        steps = _repeated_steps(single, known)
+        return RepeatedProgram(steps if together is None else [*steps, together[1]], self.result, values, kept)
+
+    def _by_rows(self, extents: Mapping[str, int]) -> tuple[int, tuple[str, BlocksOfRows]] | None:
+        """Returns what runs the steps from a number on for some rows at a time; None where no steps run so."""
+        blocks = self.blocks
+        rows = 0 if blocks is None else rows_of_block(blocks, extents)
+        if blocks is None or not rows:
+            return None
+        steps = self.steps[blocks.first :]
+        names, result = [step.result for step in steps], _array_of(steps[-1], extents)
+        run = BlocksOfRows(blocks, names, lambda n, few: _repeated(steps[n], few), result, extents, rows)
+        return blocks.first, (self.result, run)
 
     def run(self, inputs: Mapping[str, Value], extents: Mapping[str, int], out: Array | None) -> Value:
         """Runs the program on checked inputs.
@@ -108,9 +160,10 @@ class Executable:
         values: dict[str, Value] = dict(inputs)
         if out is not None:
             values[self.result] = out
-        for step in self.steps:
+        together = self._by_rows(extents)
+        for step in self.steps if together is None else self.steps[: together[0]]:
             values[step.result] = run_step(step, values, extents)
-        return values[self.result]
+        return values[self.result] if together is None else together[1][1](values)
 
 
 def _rounds(step: LinkedStep, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
@@ -195,6 +248,50 @@ def _stores_diagonals(encoding: Encoding) -> bool:
     return len(types) == 2 and types[0].has_positions and types[0].has_coordinates and types[1].functions.has_full_loop
 
 
+def _array_of(step: LinkedStep, extents: Mapping[str, int]) -> tuple[tuple[int, ...], DType]:
+    """Returns the shape and the element type of the array that a step computes."""
+    found = step.nest if isinstance(step, FunctionCall) else step
+    assert isinstance(found, NestCall | ArrayProduct)
+    return tuple(extents[name] for name in found.variables), found.dtype
+
+
+def _repeated_steps(steps: Sequence[LinkedStep], extents: Mapping[str, int]) -> list[Step]:
+    """Returns what runs steps again for the same extents; short products of arrays that follow one another as one."""
+    found: list[Step] = []
+    short: list[ArrayProduct] = []
+    for step in (*steps, None):
+        if isinstance(step, ArrayProduct) and is_short_product(step, extents):
+            short.append(step)
+            continue
+        if short:
+            found.append((short[-1].result, repeated_short_products(short, extents)))
+            short = []
+        if step is not None:
+            found.append((step.result, _repeated(step, extents)))
+    return found
+
+
+def _repeated(step: LinkedStep, extents: Mapping[str, int]) -> Callable[[Mapping[str, Value]], Value]:
+    """Returns what runs a step again for the same extents."""
+    again: Callable[[Mapping[str, Value]], Value] | None = None
+    short: Callable[[Mapping[str, Value]], Value | None] | None = None
+    match step:
+        case FunctionCall():
+            again, short = repeated_call(step, extents), repeated_sparse_call(step)
+        case ArrayProduct():
+            again = repeated_product(step, extents)
+        case Pick():
+            again = repeated_rows(step, extents)
+        case _:
+            pass
+
+    def run(values: Mapping[str, Value]) -> Value:
+        found = None if short is None else short(values)
+        return run_step(step, values, extents) if found is None else found
+
+    return again or run
+
+
 def run_step(step: LinkedStep, values: Mapping[str, Value], extents: Mapping[str, int]) -> Value:
     """Runs a step on the values so far, and returns its result."""
     match step:
@@ -212,6 +309,8 @@ def run_step(step: LinkedStep, values: Mapping[str, Value], extents: Mapping[str
             return _pick(step, values, extents)
         case Position(operand=operand, greatest=greatest):
             return position(values[operand], greatest)
+        case ArrayProduct():
+            return multiply_arrays(step, values, extents)
         case FunctionCall():
             return run_call(step, values, extents)
         case _:
@@ -225,7 +324,9 @@ def _pick(step: Pick, values: Mapping[str, Value], extents: Mapping[str, int]) -
             array = values[place.tensor]
             assert not isinstance(array, SparseTensor)
             arrays[place.tensor] = array
-    return pick_elements(values[step.operand], step.operand, step.places, arrays, extents, step.encoding)
+    out = values.get(step.result)
+    assert not isinstance(out, SparseTensor)
+    return pick_elements(values[step.operand], step.operand, step.places, arrays, extents, step.encoding, out)
 
 
 def _convert(value: Value, step: Conversion) -> Value:
@@ -236,6 +337,8 @@ def _convert(value: Value, step: Conversion) -> Value:
     encoding, value = kind.encoding, narrowed(value, kind.dtype)
     if isinstance(value, SparseTensor):
         return tensor(value, encoding, drop_zeros=True) if step.drop_zeros else value.convert(encoding)
+    if can_list(value, encoding):
+        return listed_vector(value, encoding, step.missing)
     if step.missing == 0:
         return tensor(value, encoding)
     entries = np.nonzero(value != np.asarray(step.missing, value.dtype))

@@ -22,14 +22,14 @@ from mlir_sparse import _native
 from mlir_sparse.disk import refusing, replacing
 from mlir_sparse.errors import CompileError, FileFormatError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
-from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine
+from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode
+from mlir_sparse.runtime.saved_index import FORMAT, check_digest, check_index, digest_of
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["SAVED", "machine_of", "read_archive", "write_archive"]
 
 SAVED = "a kernel written by Kernel.save"
 """What is expected in a file."""
-_FORMAT = 5
 _INDEX = "kernel.json"
 # Linkers, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))
@@ -45,13 +45,15 @@ def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machin
     with tempfile.TemporaryDirectory() as folder:
         codes = [_code_file(machine, Path(folder), number) for number, machine in enumerate(machines)]
         host = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "codes": [code.name for code in codes],
             "machine": os.uname().machine,
             "system": os.uname().sysname,
         }
+        whole = {**index, **host}
+        whole["digest"] = digest_of(whole, (code.read_bytes() for code in codes))
         with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_INDEX, json.dumps({**index, **host}, indent=1))
+            archive.writestr(_INDEX, json.dumps(whole, indent=1))
             for code in codes:
                 archive.write(code, code.name)
 
@@ -61,7 +63,7 @@ def _code_file(machine: Machine, folder: Path, number: int) -> Path:
     if isinstance(machine, LoadedLibrary):
         return Path(shutil.copyfile(machine.path, library))
     object_file.write_bytes(machine.object_file())
-    if _native.loads_objects:
+    if _native.loads_objects or not machine.addresses:
         return object_file
     return _link(object_file, library)
 
@@ -94,8 +96,14 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
         content = file.read()  # later system errors concern the contents
     with refusing(path, SAVED), zipfile.ZipFile(io.BytesIO(content)) as archive:
         check_fits(sum(about.file_size for about in archive.infolist()), f"the kernel in {os.fspath(path)}")
-        index = json.loads(archive.read(_INDEX))
+        index = check_index(path, json.loads(archive.read(_INDEX)))
         _check_host(path, index, features)
+        absent = [name for name in index["codes"] if name not in archive.namelist()]
+        if absent:
+            raise FileFormatError(
+                f"expected {shortened(absent[0])} in {os.fspath(path)}, but got no such code: save it again"
+            )
+        check_digest(path, index, map(archive.read, index["codes"]))
         return index, [_code(archive, name) for name in index["codes"]]
 
 
@@ -113,6 +121,8 @@ def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Seque
         FileFormatError: for data that is no such code.
         UnsupportedError: if the system gives no memory for code.
     """
+    if not functions:
+        return NoCode()
     try:
         return LoadedObject(code, functions) if isinstance(code, bytes) else LoadedLibrary(code, functions)
     except (ValueError, OSError, AttributeError) as error:
@@ -122,10 +132,6 @@ def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Seque
 
 
 def _check_host(path: str | os.PathLike[str], index: Mapping[str, Any], features: frozenset[str]) -> None:
-    if index["format"] != _FORMAT:
-        raise FileFormatError(
-            f"expected format {_FORMAT} in {os.fspath(path)}, but got {shortened(str(index['format']))}: save it again"
-        )
     target, here = (index["system"], index["machine"]), (os.uname().sysname, os.uname().machine)
     if target != here:
         raise UnsupportedError(

@@ -89,6 +89,12 @@ class SparseResultLayout:
         width = (self.encoding.pos_width or 64) + (self.encoding.crd_width or 64)
         return self.dtype.itemsize + (self.encoding.lvl_rank - self.depth) * width // 8
 
+    @property
+    def most_positions(self) -> int:
+        """Returns one more than the greatest number of entries that positions can count."""
+        width = self.encoding.pos_width or 64
+        return 1 << min(width, 31 if width == 32 else 63)
+
     def capacities(self, sizes: Sequence[int], entries: int) -> list[int]:
         """Returns the greatest number of entries in each level if the last one has `entries`."""
         found, nodes = [], 1

@@ -5,12 +5,15 @@ A `KernelSpec` holds both. `check_types` and `element_type_operations` refuse wh
 comprehensions, `size_symbols`, `variable_ranges`, `statement_shapes` and `statement_types` do the same.
 """
 
+from mlir_sparse.spec.alternative import Alternative
 from mlir_sparse.spec.call_operands import bind, bind_parameters, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
+from mlir_sparse.spec.composition_of import ComposedTensor, EntriesOfPattern, Selection, composition_of
 from mlir_sparse.spec.computed_type import (
     extreme_or,
     gives_truth,
     inner_dtype,
+    is_tested,
     node_dtype,
     operand_dtype,
     operator_dtype,
@@ -21,19 +24,31 @@ from mlir_sparse.spec.computed_type import (
 from mlir_sparse.spec.extents import infer_extents, subscript_bounds
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.large_dense_results import storage_instead, warn_of_dense
+from mlir_sparse.spec.logical_tensor import GuardedFormula, LogicalTensor, logical_tensor
 from mlir_sparse.spec.result_storage import infer_output
-from mlir_sparse.spec.rewriting import Part, Rewriting
+from mlir_sparse.spec.rewriting import Part, PartEstimate, Rewriting
+from mlir_sparse.spec.split_variables import RadixDigit, SplitStatement, split_variables
 from mlir_sparse.spec.truth_arithmetic import logic_of
 from mlir_sparse.spec.zeros import depends_on, missing, value_at_zero, vanishes
 
 __all__ = [
+    "Alternative",
+    "ComposedTensor",
+    "EntriesOfPattern",
+    "GuardedFormula",
     "KernelSpec",
+    "LogicalTensor",
     "Part",
+    "PartEstimate",
+    "RadixDigit",
     "Rewriting",
+    "Selection",
+    "SplitStatement",
     "bind",
     "bind_parameters",
     "check_names",
     "check_spec",
+    "composition_of",
     "depends_on",
     "extreme_or",
     "gives_truth",
@@ -42,7 +57,9 @@ __all__ = [
     "infer_extents",
     "infer_output",
     "inner_dtype",
+    "is_tested",
     "logic_of",
+    "logical_tensor",
     "missing",
     "node_dtype",
     "operand_dtype",
@@ -50,6 +67,7 @@ __all__ = [
     "promote",
     "result_dtype",
     "shape_text",
+    "split_variables",
     "starts_anew",
     "storage_instead",
     "subscript_bounds",

@@ -51,5 +51,7 @@ def in_order(
     """
     if len(operands) + len(named) != len(parameters):
         return None
-    rest = parameters[len(operands) :]
-    return (*operands, *(named[name] for name in rest)) if all(name in named for name in rest) else None
+    try:
+        return (*operands, *[named[name] for name in parameters[len(operands) :]])
+    except KeyError:
+        return None

@@ -45,7 +45,8 @@ def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool 
     Raises:
         UnknownTensorError: with a caret below the tensor without data.
     """
-    for name in assignment.inputs:
+    inputs = assignment.inputs
+    for name in inputs:
         if name not in given:
             access = _access_of(assignment, name)
             # `sine(x(i))` parses as a gather from `sine`.
@@ -57,10 +58,8 @@ def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool 
                 span=access.span,
             )
     for name in given:
-        if name not in assignment.inputs:
-            raise UnknownTensorError(
-                f"expected a tensor of {assignment} ({', '.join(assignment.inputs)}), but got {name}"
-            )
+        if name not in inputs:
+            raise UnknownTensorError(f"expected a tensor of {assignment} ({', '.join(inputs)}), but got {name}")
 
 
 def check_spec(spec: KernelSpec) -> None:
@@ -71,10 +70,10 @@ def check_spec(spec: KernelSpec) -> None:
         ExtentError: for an index variable with two static extents.
         UnsupportedError: for an operation that the element type lacks.
     """
-    assignment = spec.assignment
+    assignment, types = spec.assignment, dict(spec.inputs)
     extents: dict[IndexVar, tuple[int, Access]] = {}
     for access in _accesses(assignment):
-        kind = spec.output if access is assignment.target else spec.type_of(access.tensor)
+        kind = spec.output if access is assignment.target else types[access.tensor]
         _check_rank(assignment, access, kind)
         _check_extents(assignment, access, kind, extents)
     check_element_types(spec.explicit, {name: kind.dtype for name, kind in spec.inputs}, spec.output.dtype)

@@ -34,6 +34,7 @@ __all__ = [
     "extreme_or",
     "gives_truth",
     "inner_dtype",
+    "is_tested",
     "node_dtype",
     "operand_dtype",
     "operator_dtype",
@@ -75,26 +76,25 @@ def result_dtype(value: Expr, dtypes: Mapping[str, DType]) -> DType:
 
 def starts_anew(node: Expr) -> bool:
     """Returns whether a node's type does not depend on its operands': a comparison, logic, a count, a position."""
-    match node:
-        case Binary(op):
-            return op.gives_truth
-        case Reduce(op):
-            return op.gives_truth or op.finds or op is ReduceOp.COUNT
-        case Call(function):
-            return FUNCTIONS[function].result != "context"
-        case _:
-            return False
+    if isinstance(node, Binary):
+        return node.op.gives_truth
+    if isinstance(node, Reduce):
+        return node.op.gives_truth or node.op.finds or node.op is ReduceOp.COUNT
+    return isinstance(node, Call) and FUNCTIONS[node.function].result != "context"
+
+
+def is_tested(node: Expr, child: Expr) -> bool:
+    """Returns whether a node tests an operand by itself, in the operand's own type: logic, and conditions."""
+    if isinstance(node, Binary):
+        return node.op.gives_truth and not node.op.compares
+    return isinstance(node, Call) and node.function == "where" and child is node.arguments[0]
 
 
 def gives_truth(node: Expr) -> bool:
     """Returns whether the value of a node is a truth value for any operands."""
-    match node:
-        case Binary(op) | Reduce(op):
-            return op.gives_truth
-        case Call(function):
-            return FUNCTIONS[function].gives_truth
-        case _:
-            return False
+    if isinstance(node, (Binary, Reduce)):
+        return node.op.gives_truth
+    return isinstance(node, Call) and FUNCTIONS[node.function].gives_truth
 
 
 def inner_dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType:
@@ -166,9 +166,9 @@ def _strong(found: DType | _Weak) -> DType:
 
 
 def _dtype(node: Expr, dtypes: Mapping[str, DType]) -> DType | _Weak:
+    if isinstance(node, Access):  # of which there are most
+        return dtypes[node.tensor]
     match node:
-        case Access(tensor):
-            return dtypes[tensor]
         case Literal(value):
             return "c" if isinstance(value, complex) else "f" if isinstance(value, float) else "i"
         case Negate(operand):

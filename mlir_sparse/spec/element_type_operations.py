@@ -31,6 +31,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.spec.computed_type import (
     excess,
     inner_dtype,
+    is_tested,
     operand_dtype,
     operator_dtype,
     result_dtype,
@@ -41,7 +42,7 @@ __all__ = ["check_element_types"]
 
 _ORDERED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _ORDERING = (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.ARGMAX, ReduceOp.ARGMIN)
-# Pairs of a function's type and an operator's `dtype=` that no conversion joins.
+# Pairs of a computed type and that of a result, or an operator's `dtype=`, that no conversion joins.
 _LOSING = {("f", "i"), ("c", "i"), ("c", "f")}
 _KINDS = {"b": "truth values", "i": "integers", "f": "real numbers", "c": "complex numbers"}
 
@@ -51,8 +52,8 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
 
     Raises:
         UnsupportedError: for a function that the type lacks, and for the order of complex numbers.
-        DTypeError: for gathers at places that are no integers, differences of truth values, and numbers for a result of
-            bool.
+        DTypeError: for gathers at places that are no integers, differences of truth values, numbers for a result of
+            bool, real numbers for one of integers, and complex ones for either.
     """
     if assignment.op in (AssignOp.MAX, AssignOp.MIN) and dtype.is_complex:
         _refuse_order(assignment, assignment.op.value, assignment.value, dtype)
@@ -62,6 +63,13 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
         raise DTypeError(
             f"expected truth values for {assignment.target}, whose type is bool, but got {found}: "
             "compare them, as in `a != 0`, or ask for another type",
+            source=assignment.source,
+            span=assignment.value.span,
+        )
+    if (found.kind, dtype.kind) in _LOSING and not asks_truth:
+        raise DTypeError(
+            f"expected {_KINDS[dtype.kind]} for {assignment.target}, whose type is {dtype}, but got {found}: "
+            f"ask for a result of {found}, and convert that",
             source=assignment.source,
             span=assignment.value.span,
         )
@@ -82,6 +90,8 @@ def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:
 
 
 def _check(assignment: Assignment, node: Expr, dtypes: Mapping[str, DType], dtype: DType) -> None:
+    if isinstance(node, Access):
+        return
     if (too_large := excess(node, dtype)) is not None:
         _refuse_literal(assignment, node, too_large, dtype)
     if isinstance(node, Negate) and isinstance(node.operand, Literal):
@@ -150,9 +160,7 @@ def _check_identity(assignment: Assignment, node: Fold, dtype: DType) -> None:
 
 def _type_of_operand(node: Expr, child: Expr, dtypes: Mapping[str, DType], inner: DType) -> DType:
     """Returns the type in which an operand computes: logic converts each operand to a truth value by itself."""
-    logic = isinstance(node, Binary) and node.op.gives_truth and not node.op.compares
-    condition = isinstance(node, Call) and node.function == "where" and child is node.arguments[0]
-    return operand_dtype((child,), dtypes) if logic or condition else inner
+    return operand_dtype((child,), dtypes) if is_tested(node, child) else inner
 
 
 def _refuse_order(assignment: Assignment, what: str, node: Expr, dtype: DType) -> NoReturn:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, reads
 
-__all__ = ["infer_extents", "subscript_bounds"]
+__all__ = ["check_inside", "infer_extents", "known_extents", "subscript_bounds"]
 
 Shape = tuple[int, ...]
 
@@ -37,11 +37,22 @@ def infer_extents(
         accesses.insert(0, (assignment.target, shapes[assignment.target.tensor]))
     if out is not None:
         accesses.append((assignment.target, out))
-    extents = _plain_extents(assignment, accesses)
-    extents = {**extents, **(given or {})}
-    _affine_extents(accesses, extents)
+    extents = known_extents(assignment, accesses, given or {})
     _check_all_known(assignment, extents)
-    _check_inside(assignment, accesses, extents)
+    check_inside(assignment, accesses, extents)
+    return extents
+
+
+def known_extents(
+    assignment: Assignment, accesses: list[tuple[Access, Shape]], given: Mapping[IndexVar, int]
+) -> dict[IndexVar, int]:
+    """Returns the extents of the index variables that accesses of some shapes determine.
+
+    Raises:
+        ExtentError: for two extents of one variable.
+    """
+    extents = {**_plain_extents(assignment, accesses), **given}
+    _affine_extents(accesses, extents)
     return extents
 
 
@@ -109,9 +120,12 @@ def _check_all_known(assignment: Assignment, extents: Mapping[IndexVar, int]) ->
             )
 
 
-def _check_inside(
-    assignment: Assignment, accesses: list[tuple[Access, Shape]], extents: Mapping[IndexVar, int]
-) -> None:
+def check_inside(assignment: Assignment, accesses: list[tuple[Access, Shape]], extents: Mapping[IndexVar, int]) -> None:
+    """Raises unless all subscripts stay within the shapes.
+
+    Raises:
+        ExtentError: for one that does not, with figures.
+    """
     # With an extent of 0 no element is accessed.
     if any(extents[variable] == 0 for variable in assignment.indices):
         return

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.spec.rewriting import Rewriting
 from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.spec.truth_arithmetic import as_logic, updates_numbers
@@ -14,7 +16,7 @@ from mlir_sparse.spec.truth_arithmetic import as_logic, updates_numbers
 __all__ = ["KernelSpec"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KernelSpec:
     """An assignment, the type of every tensor it reads, and the type of its result.
 
@@ -30,7 +32,19 @@ class KernelSpec:
     output: TensorType
     rewriting: Rewriting | None = None
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Found once: caches are asked for a kernel many times, and each time all of its nodes would count.
+        return hash((self.assignment, self.inputs, self.output, self.rewriting))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Hashes of texts differ from process to process.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    @cached_property
     def explicit(self) -> Assignment:
         """Returns the assignment to compute: reductions are explicit, arithmetic of truth values is logic."""
         dtypes = {name: kind.dtype for name, kind in self.inputs}
@@ -48,22 +62,46 @@ class KernelSpec:
         """Returns the type of an input by name."""
         return dict(self.inputs)[tensor]
 
-    def named(self, extents: Mapping[IndexVar, int]) -> dict[str, int]:
-        """Returns extents by the names of variables, those of the rewriting included."""
+    def named(self, extents: Mapping[IndexVar, int], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+        """Returns extents by the names of variables, those of the rewriting included.
+
+        Args:
+            extents: the extent of each variable of the text.
+            shapes: the shape of each operand.
+        """
         found = {variable.name: extent for variable, extent in extents.items()}
-        again = self.rewriting.renamed if self.rewriting else ()
-        return found | {name: found[written] for name, written in again}
+        if self.rewriting is None:
+            return found
+        found |= {name: shapes[tensor][axis] for name, tensor, axis in self.rewriting.gathered}
+        return found | {name: found[written] for name, written in self.rewriting.renamed}
 
     def with_static_extents(self) -> KernelSpec:
         """Returns the kernel with every static extent in all types that share its variable.
 
         MLIR does not unify a static size with a dynamic one.
         """
+        if all(size is None for kind in (self.output, *dict(self.inputs).values()) for size in kind.shape):
+            return self
         extents, types = self.static_extents, dict(self.inputs)
         for access in self._accesses():
             types[access.tensor] = _with_extents(access, types[access.tensor], extents)
-        output = _with_extents(self.assignment.target, self.output, extents)
-        return replace(self, inputs=tuple(types.items()), output=output)
+        inputs, output = tuple(types.items()), _with_extents(self.assignment.target, self.output, extents)
+        return self if (inputs, output) == (self.inputs, self.output) else self._with(inputs=inputs, output=output)
+
+    def _with(self, **changed: Any) -> KernelSpec:
+        """Returns the kernel with other shapes or another rewriting: the explicit assignment is the same."""
+        other = replace(self, **changed)
+        if "explicit" in self.__dict__:
+            other.__dict__["explicit"] = self.explicit
+        return other
+
+    def rewritten(self, rewriting: Rewriting | None) -> KernelSpec:
+        """Returns the kernel computed in another way.
+
+        Args:
+            rewriting: the way; None for the statement as it is written.
+        """
+        return self if rewriting is self.rewriting else self._with(rewriting=rewriting)
 
     @property
     def static_extents(self) -> Mapping[IndexVar, int]:

@@ -1,6 +1,7 @@
 """How loops run fast: a strategy to a file, which says whether it applies to a loop, and writes what is faster."""
 
 from mlir_sparse.loops.strategy import StrategyPass, StrategySequence
+from mlir_sparse.strategies.array_sums import ARRAY_SUMS
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.inner_sums import INNER_SUMS
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
@@ -19,6 +20,7 @@ from mlir_sparse.strategies.unroll_blocks import UNROLL_BLOCKS
 __all__ = ["STRATEGIES"]
 
 STRATEGIES: tuple[StrategyPass, ...] = (
+    ARRAY_SUMS,
     FUSE_FILL,
     JOIN_SEGMENTS,
     NONTEMPORAL_STORES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from mlir_sparse.encoding.buffer_layout import check_sliceable
 from mlir_sparse.encoding.dim_slice import DimSlice
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 
+@lru_cache(maxsize=512)  # calls ask it of their operands
 def is_plain(encoding: Encoding) -> bool:
     """Returns whether an encoding has neither batches nor slices."""
     return not encoding.has_slices and batch_depth(encoding) == 0

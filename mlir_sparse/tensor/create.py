@@ -25,6 +25,7 @@ from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.validate import check_explicit_value
+from mlir_sparse.tensor.virtual_tensor import VirtualTensor
 from mlir_sparse.text.given_arguments import integers_of
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def tensor(
         wanted = whole.encoding if encoding is None else encoding
         options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
         return whole.convert(wanted, **options, **parameters)
+    if isinstance(source, VirtualTensor):
+        source = source.made()
     if isinstance(source, SparseTensor):
         return _from_sparse(source, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if encoding is None and not parameters and is_semi_structured(source):

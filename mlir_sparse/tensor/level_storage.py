@@ -140,7 +140,7 @@ def _frozen(array: Array) -> Array:
     if not array.flags.writeable:
         return array
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

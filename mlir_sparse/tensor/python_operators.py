@@ -81,11 +81,17 @@ def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
 def _product(left: Any, right: Any) -> Any:
     if _refuses(left) or _refuses(right):
         return NotImplemented
-    if not is_array_source(right) and isinstance(left, Operators):
+    if isinstance(left, Operators) and (_outranks(type(right)) or not is_array_source(right)):
         found = _by_the_other(np.matmul, left, right)
         if found is not NotImplemented:
             return found
     return perform("matmul", left, right)
+
+
+def _outranks(kind: type) -> bool:
+    """Returns whether a class takes precedence over tensors in operators and functions, as lazy expressions do."""
+    priority = getattr(kind, "__array_priority__", 0.0)
+    return isinstance(priority, int | float) and priority > Operators.__array_priority__
 
 
 def _refuses(operand: Any) -> bool:
@@ -166,6 +172,8 @@ class Operators:
     def __array_function__(
         self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
+        if any(map(_outranks, types)):
+            return NotImplemented  # NumPy asks the others
         return perform("function", function, arguments, options)
 
     __add__, __radd__ = _methods(np.add)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,9 +19,12 @@ from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.buffer_arrays import at_least_32_bits
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims, flat_coordinates
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.sampled_pattern import sampled_pattern
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["sketch_of"]
+__all__ = ["rounded_sketch", "sketch_of"]
+
+Rounded = tuple[tuple[int, ...], ...]
 
 # Counters for so many coordinates an entry take less time than sorting the coordinates; they take a byte each.
 _COUNTED = 16
@@ -41,8 +45,24 @@ def sketch_of(value: SparseTensor | Array) -> Sketch:
         return Sketch(value.shape, float(value.size))
     # Two threads may compute it at once: they find the same.
     if value._sketch is None:
-        value._sketch = Sketch(value.shape, float(value.nse), tuple(_axes(value.storage, value.shape)))
+        axes, pattern = tuple(_axes(value.storage, value.shape)), sampled_pattern(value.storage, value.shape)
+        value._sketch = Sketch(value.shape, float(value.nse), axes, pattern)
     return value._sketch
+
+
+def rounded_sketch(value: object) -> Rounded | None:
+    """Returns what plans are chosen by: data that is alike, but for factors below 4, has one; None for a number."""
+    if type(value) is np.ndarray:
+        return _rounded_shape(value.shape)
+    if type(value) is not SparseTensor:
+        return None
+    sketch = value._sketch
+    return (sketch_of(value) if sketch is None else sketch).rounded
+
+
+@lru_cache(maxsize=1024)
+def _rounded_shape(shape: tuple[int, ...]) -> Rounded:
+    return Sketch(shape, float(math.prod(shape))).rounded
 
 
 def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> list[AxisSketch]:

@@ -48,7 +48,8 @@ class SparseTensor(ArrayMethods):
     ((2, 2), 2, [0, 1, 2])
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_nse", "_operand", "_shape", "_sketch", "_storage", "_structures", "_view")
+    __slots__ = ("__weakref__", "_dtype", "_mirrored", "_nse", "_operand",
+                 "_shape", "_sketch", "_storage", "_structures", "_view")  # fmt: skip
 
     _shape: tuple[int, ...]
     _storage: LevelStorage
@@ -60,6 +61,8 @@ class SparseTensor(ArrayMethods):
     _view: SparseTensor | None
     # How its entries spread (`sketch_of`), once it was asked for.
     _sketch: Sketch | None
+    # Whether its structure is that of its transpose (`is_symmetric`), once it was asked for.
+    _mirrored: bool | None
     # What a kernel assembled for this result, for `Kernel.compute`.
     _structures: Any
 
@@ -116,7 +119,7 @@ class SparseTensor(ArrayMethods):
     def _from_parts(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = self._view = self._sketch = self._structures = None
+        self._operand = self._view = self._sketch = self._mirrored = self._structures = None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

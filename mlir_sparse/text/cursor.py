@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
@@ -42,6 +42,8 @@ class Cursor:
         self.tensors: frozenset[str] = frozenset()
         # The user's own operators, by the names that the text calls them.
         self.known: Mapping[str, object] = {}
+        # Takes a subscript of a tensor, by its name, where the grammar of linear sums does not.
+        self.subscript: Callable[[Cursor, Token], object] | None = None
         self._error = error
         self._tokens = list(tokenize(source, error, start, bare_ids, comprehension))
         self._at = 0
@@ -75,7 +77,12 @@ class Cursor:
 
     def at(self, *texts: str) -> bool:
         """Returns whether the next token is one of the texts."""
-        return self.token.kind is not TokenKind.END and self.token.text in texts
+        token = self._tokens[self._at]
+        return token.text in texts and token.kind is not TokenKind.END
+
+    def at_alone(self, kind: TokenKind) -> bool:
+        """Returns whether the next token is of a kind, and a comma or the end of a list follows it."""
+        return self.token.kind is kind and self.peek(1).text in (",", ")", "]")
 
     def accept(self, *texts: str) -> Token | None:
         """Takes the next token if it is one of the texts."""

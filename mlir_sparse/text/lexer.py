@@ -25,6 +25,9 @@ class TokenKind(Enum):
     END = "the end of the text"
 
 
+_KINDS = {kind.name: kind for kind in TokenKind}
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word, number or sign of a text, and its place."""
@@ -52,7 +55,7 @@ _TOKEN = r"""
   | (?P<MALFORMED>[0-9][\w.]*)
   | (?P<HASH_NAME>\#[A-Za-z_][A-Za-z_0-9$.]*)
   | (?P<NAME>%s)
-  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/()\[\]{}<>=,:;?!|&])
+  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/%%()\[\]{}<>=,:;?!|&])
 """
 # `\w` has no accents that follow their letter, as some systems write them: Latin, Greek, Cyrillic, kana.
 _ACCENTS = r"\u0300-\u036f\u3099\u309a"
@@ -68,6 +71,8 @@ def is_name(text: str) -> bool:
     >>> is_name("x_1"), is_name("x y"), is_name("2x")
     (True, False, False)
     """
+    if text.isascii():
+        return text.isidentifier()
     match = _PLAIN.fullmatch(text)
     return match is not None and match.lastgroup == "NAME" and _is_identifier(text)
 
@@ -109,14 +114,14 @@ def tokenize(
         else:
             _refuse_malformed(match, source, error)
         if kind is not None and kind != "SPACE":
-            tokens.append(Token(TokenKind[kind], normal_name(match.group()), Span(*match.span())))
+            tokens.append(Token(_KINDS[kind], normal_name(match[0]), Span(offset, match.end())))
         offset = match.end()
     tokens.append(Token(TokenKind.END, "", Span(len(text), len(text))))
     return tuple(tokens)
 
 
 def _refuse_malformed(match: re.Match[str], source: Source, error: type[SyntaxError_]) -> None:
-    text = match.group()
+    text = match[0]
     if match.lastgroup == "MALFORMED":
         raise error(f"expected a number, but got `{text}`", source=source, span=Span(*match.span()))
     if match.lastgroup == "NAME" and not _is_identifier(text):
@@ -126,4 +131,4 @@ def _refuse_malformed(match: re.Match[str], source: Source, error: type[SyntaxEr
 
 def _is_identifier(text: str) -> bool:
     # `\w` has more than letters and digits (the superscript of `x²`): Python's own notion of a name decides.
-    return text.replace("$", "_").replace(".", "_").isidentifier()
+    return text.isidentifier() or text.replace("$", "_").replace(".", "_").isidentifier()

@@ -12,6 +12,7 @@ import click
 import mlir_sparse as ms
 from mlir_sparse.compile.gpu_build import GPU_STAGES
 from mlir_sparse.dtypes import DType
+from mlir_sparse.process.settings import OPTIMIZATIONS
 from mlir_sparse.tools.command_options import CommandRequest, NamedValue, as_mapping
 from mlir_sparse.tools.doctor import examine
 from mlir_sparse.tools.formats_command import describe_formats
@@ -100,6 +101,12 @@ _SCHEDULE = click.option(
     "--schedule",
     help="Loops, lanes and tiles, such as 'order=i,k,j lanes=8 tile=32', or 'tuned'; chosen when absent.",
 )
+_OPTIMIZE = click.option(
+    "--optimize",
+    type=click.Choice(OPTIMIZATIONS),
+    help="Whether another way to compute NOTATION is taken where it takes less by estimate, for types where that holds "
+    "of all sizes: auto; algebra also lets terms cancel; off is as written. MLIR_SPARSE_OPTIMIZE or auto when absent.",
+)
 _VIA = click.option(
     "--via",
     default="auto",
@@ -128,6 +135,7 @@ _TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
 @_tensor_options
 @_VIA
 @_SCHEDULE
+@_OPTIMIZE
 @click.option("--stage", default="linalg", show_default=True, type=click.Choice(_TEXTS), help="Which text to print.")
 @click.option("--diff", "changed_by", metavar="PASS", help="Print what a pass changed (--stage passes lists them).")
 def emit(
@@ -135,6 +143,7 @@ def emit(
     target: str,
     via: str,
     schedule: str | None,
+    optimize: str | None,
     stage: str,
     changed_by: str | None,
 ) -> None:
@@ -145,7 +154,13 @@ def emit(
     """  # noqa: D301 - click reads the character, not its escape
     types = {name: request.type_of(name) for name in request.assignment.inputs}
     kernel: Any = ms.compile(
-        request.assignment, tensors=types, out=request.output, target=target, via=via, schedule=schedule
+        request.assignment,
+        tensors=types,
+        out=request.output,
+        target=target,
+        via=via,
+        schedule=schedule,
+        optimize=optimize,
     )
     text = kernel.passes().diff(changed_by) if changed_by is not None else _text(kernel, stage)
     click.echo(text.rstrip("\n"))
@@ -165,22 +180,26 @@ def _text(kernel: Any, stage: str) -> str:
 @_tensor_options
 @_VIA
 @_SCHEDULE
+@_OPTIMIZE
 @_INPUTS
 @_GENERATED
 @click.option("-o", "outputs", multiple=True, type=NamedValue("=", "FILE"), help="Writes the result.")
 @click.option("--time", "repeats", type=click.IntRange(min=1), help="Calls the kernel so often, and says how long.")
 @click.option("--verify", is_flag=True, help="Checks the result against NumPy.")
+@click.option("--explain", "explains", is_flag=True, help="Prints how the result is computed from these tensors.")
 @_QUIET
 def run(
     request: CommandRequest,
     target: str,
     via: str,
     schedule: str | None,
+    optimize: str | None,
     inputs: Pairs,
     generated: Pairs,
     outputs: Pairs,
     repeats: int | None,
     verify: bool,
+    explains: bool,
     quiet: bool,
 ) -> None:
     """Compiles NOTATION and runs it on files and generated tensors.
@@ -191,7 +210,8 @@ def run(
     """  # noqa: D301 - click reads the character, not its escape
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
     request.require_known("-o", results)
-    job = Job(request, _sources(request, inputs, generated), results, target, via, schedule, repeats, verify)
+    sources = _sources(request, inputs, generated)
+    job = Job(request, sources, results, target, via, schedule, optimize, repeats, verify, explains)
     if not execute(job, Report(quiet=quiet)):
         raise _Failure("the result differs from the reference")
 

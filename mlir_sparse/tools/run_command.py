@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 import mlir_sparse as ms
@@ -39,8 +40,10 @@ class Job:
         target: the machine to compile for.
         via: on a GPU, compiled kernels or NVIDIA's libraries.
         schedule: the schedule as text; the plan's choice when None.
+        optimize: how the statement is optimized; that of the process when None.
         repeats: the number of calls to time, or None.
         verify: whether to check the result.
+        explains: whether to print how it is computed.
     """
 
     request: CommandRequest
@@ -49,8 +52,10 @@ class Job:
     target: str = "cpu"
     via: str = "auto"
     schedule: str | None = None
+    optimize: str | None = None
     repeats: int | None = None
     verify: bool = False
+    explains: bool = False
 
 
 def execute(job: Job, report: Report) -> bool:
@@ -71,9 +76,12 @@ def execute(job: Job, report: Report) -> bool:
             target=job.target,
             via=job.via,
             schedule=job.schedule,
+            optimize=job.optimize,
         )
         returned = _brought(kernel(*operands.values()))
         seconds = time.perf_counter() - start
+    if job.explains:
+        click.echo(f"{kernel.explain()}\n")
     for name, tensor in tensors.items():
         source = job.sources.files.get(name)
         report.line(name, summary(tensor) + (f", from {source}" if source else ""))

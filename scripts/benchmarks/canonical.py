@@ -43,7 +43,7 @@ def plain(result: Any) -> Array | Entries:
     if not scipy.sparse.issparse(result):
         return np.asarray(result)
     found = result.tocoo()
-    return _kept(found.row.astype(np.int64) * found.shape[1] + found.col, found.data)
+    return _kept(np.ravel_multi_index(found.coords, found.shape), found.data)
 
 
 def _kept(keys: Array, values: Array) -> Entries:

@@ -21,6 +21,7 @@ _PACKAGES = (
     "python-graphblas",
     "suitesparse-graphblas",
     "numba",
+    "duckdb",
 )
 
 

@@ -1,4 +1,4 @@
-"""Contests between processes: each has one library, and only one runs at a time."""
+"""Contests between processes: each has one library, or ours in its ways, and only one runs at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,34 +15,18 @@ from typing import Any
 from workers import Worker
 
 from benchmarks.contestant import REFEREE, ROOFLINE
-from benchmarks.libraries import BEFORE, IN_PLACE, NEW, OURS
+from benchmarks.libraries import BEFORE, BY_HAND, IN_PLACE, NEW, OFF, OURS
 from benchmarks.roofline import Roofline
+from benchmarks.rounds import Entrant, Rounds, Samples, rounds_of
 
-__all__ = ["Entrant", "Match", "NoResultError", "Outcome", "roofline"]
+__all__ = ["Match", "NoResultError", "Outcome", "roofline"]
 
+# These run in one process, on the same operands in memory: in processes of their own the same code takes up to a third
+# more or less by where its arrays are, however often it is sampled.
+_TOGETHER = (OURS, OFF, BY_HAND)
 _TIMEOUT = 600.0
 _PAUSE = 0.004  # seconds for other libraries' threads to stop waiting for work in a loop
 _MOST_MEMORY = 3 << 30  # bytes; sums of PyTorch's matrices are never freed (2.13), and end the machine otherwise
-_BEHIND, _FEW = 4.0, 3  # who takes so many times as long as we do is sampled so often only
-
-
-@dataclass(frozen=True, slots=True)
-class Entrant:
-    """A call that is sampled.
-
-    Args:
-        library: whose it is.
-        variant: whether it writes in place or returns a new result.
-        threads: how many it runs on.
-    """
-
-    library: str
-    variant: str
-    threads: int
-
-    def __str__(self) -> str:
-        new = ", new result" if self.library == OURS and self.variant == NEW else ""
-        return f"{self.library}{new}" + (f", {self.threads} threads" if self.threads > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +40,7 @@ class Outcome:
         absent: why others did not take part, by library.
     """
 
-    samples: Mapping[Entrant, Sequence[float]]
+    samples: Samples
     work: Mapping[str, int]
     error: float
     absent: Mapping[str, str] = field(default_factory=dict)
@@ -107,23 +91,41 @@ class Match:
     ) -> None:
         self._folder, self._threads, self._clock = folder, list(threads), clock
         self._expected = TemporaryDirectory()
-        self._workers = {name: _worker(name, max(threads)) for name in libraries}
+        together = tuple(name for name in libraries if name in _TOGETHER)
+        shared = _worker(together, max(threads))
+        self._workers = {name: shared if name in together else _worker((name,), max(threads)) for name in libraries}
         if against is not None:
             python = against.resolve() / ".venv" / "bin" / "python"
-            self._workers[BEFORE] = _worker(BEFORE, max(threads), str(python))
-        self._referee = _worker(REFEREE, max(threads))
+            self._workers[BEFORE] = _worker((BEFORE,), max(threads), str(python))
+        self._referee = _worker((REFEREE,), max(threads))
+        self._last: Worker | None = None
 
     def prepare(self, kernel: str, source: str) -> tuple[dict[str, int], dict[str, Any]]:
         """Prepares a kernel on an input everywhere; returns the work there is, and what each library says."""
         asked = {"kernel": kernel, "source": source, "folder": str(self._folder), "expected": self._expected.name}
         work = _ask(self._referee, do="judge", **asked)
         prepared = {"do": "prepare", "threads": self._threads, **asked}
-        return work, {name: _ask(worker, **prepared) for name, worker in self._workers.items()}
+        return work, {name: self._ask(name, **prepared) for name in self._workers}
 
-    def play(self, kernel: str, source: str, seconds: float) -> Outcome:
-        """Prepares a kernel on an input and samples in turn for some seconds, five rounds at the least.
+    def account(self, kernel: str, source: str) -> dict[str, Any]:
+        """Returns what we say of the plan of a whole statement."""
+        return dict(self._ask(OURS, do="account", kernel=kernel, source=source, folder=str(self._folder)))
 
-        Where rounds take long three are enough.
+    def play(self, kernel: str, source: str, rounds: Rounds) -> Outcome:
+        """Prepares a kernel on an input and samples in turn.
+
+        Args:
+            kernel: its name.
+            source: the name of the input.
+            rounds: who takes part in each round.
+
+        Raises:
+            NoResultError: where we are not among those who can.
+        """
+        return self.sampled(self.entered(kernel, source), rounds)
+
+    def entered(self, kernel: str, source: str) -> Outcome:
+        """Prepares a kernel on an input everywhere; returns who takes part, without samples.
 
         Raises:
             NoResultError: where we are not among those who can.
@@ -133,48 +135,48 @@ class Match:
         if OURS in absent:
             raise NoResultError(absent[OURS])
         taking_part = {name: answer for name, answer in said.items() if name not in absent}
-        samples = self._rounds(list(_entrants(taking_part)), seconds)
-        for name in taking_part:
-            if _ask(self._workers[name], do="memory") > _MOST_MEMORY:
-                self._workers[name].stop()  # the next request starts it anew
         error = max(answer["error"] for answer in taking_part.values())
-        return Outcome(samples, work, error, absent)
+        return Outcome(dict.fromkeys(_entrants(taking_part), ()), work, error, absent)
 
-    def _rounds(self, entrants: list[Entrant], seconds: float) -> dict[Entrant, list[float]]:
+    def sampled(self, outcome: Outcome, rounds: Rounds, times: int = 3) -> Outcome:
+        """Samples in turn what has been prepared last.
+
+        Args:
+            outcome: who takes part.
+            rounds: who does in each round.
+            times: how often a call is timed in a sample, of which the least time counts.
+        """
+        samples = self._samples(list(outcome.samples), rounds, times)
+        for worker, name in {self._workers[entrant.library]: entrant.library for entrant in samples}.items():
+            if self._ask(name, do="memory") > _MOST_MEMORY:
+                worker.stop()  # the next request starts it anew
+        return replace(outcome, samples=samples)
+
+    def _samples(self, entrants: list[Entrant], rounds: Rounds, times: int) -> Samples:
         samples: dict[Entrant, list[float]] = {entrant: [] for entrant in entrants}
-        start, rounds = time.perf_counter(), 0
-        while not _enough(rounds, time.perf_counter() - start, seconds):
-            for entrant in entrants:
-                if not _far_behind(entrant, samples):
-                    samples[entrant].append(self._sample(entrant))
-            entrants.append(entrants.pop(0))  # nobody always runs after the same other one
-            rounds += 1
+        start = time.perf_counter()
+        while chosen := rounds(samples, time.perf_counter() - start):
+            turned = rounds_of(samples) % len(chosen)  # nobody always runs after the same other one
+            for entrant in (*chosen[turned:], *chosen[:turned]):
+                samples[entrant].append(self._sample(entrant, times))
         return samples
 
-    def _sample(self, entrant: Entrant) -> float:
-        time.sleep(_PAUSE)
+    def _sample(self, entrant: Entrant, times: int) -> float:
         worker = self._workers[entrant.library]
-        how = {"variant": entrant.variant, "threads": entrant.threads, "clock": self._clock}
-        return float(_ask(worker, do="sample", **how))
+        if worker is not self._last:
+            time.sleep(_PAUSE)
+        self._last = worker
+        how = {"variant": entrant.variant, "threads": entrant.threads, "clock": self._clock, "times": times}
+        return float(self._ask(entrant.library, do="sample", **how))
+
+    def _ask(self, library: str, **request: Any) -> Any:
+        return _ask(self._workers[library], library=library, **request)
 
     def stop(self) -> None:
         """Ends the processes."""
         for worker in (*self._workers.values(), self._referee):
             worker.stop()
         self._expected.cleanup()
-
-
-def _enough(rounds: int, taken: float, seconds: float) -> bool:
-    """Returns whether there have been five rounds and as much time as asked for, or four times that and three."""
-    return taken >= seconds if rounds >= 5 else rounds >= _FEW and taken >= 4 * seconds
-
-
-def _far_behind(entrant: Entrant, samples: Mapping[Entrant, Sequence[float]]) -> bool:
-    taken = samples[entrant]
-    if entrant.library == OURS or len(taken) < _FEW:
-        return False
-    ours = [found for other, found in samples.items() if other.library == OURS and other.threads == entrant.threads]
-    return min(taken) > _BEHIND * min(map(statistics.median, ours))
 
 
 def _entrants(said: Mapping[str, Mapping[str, Any]]) -> Iterator[Entrant]:
@@ -186,20 +188,20 @@ def _entrants(said: Mapping[str, Mapping[str, Any]]) -> Iterator[Entrant]:
 
 def roofline(threads: int) -> Roofline:
     """Measures the machine on some number of threads, in a process of its own."""
-    worker = _worker(ROOFLINE, threads)
+    worker = _worker((ROOFLINE,), threads)
     found = _ask(worker, do="measure")
     worker.stop()
     return Roofline({int(size): rate for size, rate in found["bandwidth"].items()}, found["flops"])
 
 
-def _worker(name: str, threads: int, python: str = sys.executable) -> Worker:
+def _worker(names: Sequence[str], threads: int, python: str = sys.executable) -> Worker:
     scripts = Path(__file__).resolve().parents[1]
     most = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
     # Threads that wait in a loop for 200 ms, as Intel's do by default, would run beside the next library's.
     settings = {"KMP_BLOCKTIME": 2, "MKL_DYNAMIC": "FALSE", "NUMBA_CACHE_DIR": scripts.parent / ".build" / "numba"}
     path = os.pathsep.join(filter(None, (str(scripts), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, **{key: str(value) for key, value in (most | settings).items()}}
-    return Worker("benchmarks.contestant", _TIMEOUT, (name,), environment, python)
+    return Worker("benchmarks.contestant", _TIMEOUT, names, environment, python)
 
 
 def _ask(worker: Worker, **request: Any) -> Any:

@@ -17,7 +17,7 @@ from benchmarks.machine import commit, machine, versions
 from benchmarks.match import Outcome
 from benchmarks.roofline import Roofline
 
-__all__ = ["Row", "amount", "figure_row", "header", "missing_row", "row_of", "save"]
+__all__ = ["Row", "amount", "figure_row", "header", "missing_row", "row_of", "save", "save_programs"]
 
 _RESULTS = Path(__file__).parent / "results"
 
@@ -186,6 +186,24 @@ def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Seque
     _RESULTS.mkdir(exist_ok=True)
     path = _RESULTS / f"{now:%Y-%m-%d}-{name}.json"
     path.write_text(json.dumps(_finite(record), indent=2, allow_nan=False) + "\n")
+    return path
+
+
+def save_programs(rows: Sequence[Any], table: str) -> Path:
+    """Writes the results of whole statements, as data and as a table, beside the machine they were measured on."""
+    now, name, host = datetime.now(UTC), commit(), machine()
+    record = {
+        "date": now.isoformat(timespec="seconds"),
+        "commit": name,
+        "machine": host,
+        "versions": versions(),
+        "results": [{**asdict(row), "missed": row.missed} for row in rows],
+    }
+    _RESULTS.mkdir(exist_ok=True)
+    path = _RESULTS / f"{now:%Y-%m-%d}-{name}-programs.json"
+    path.write_text(json.dumps(_finite(record), indent=2, allow_nan=False) + "\n")
+    where = f"{host['processor']}, {host['cores']} cores, family {host['family']}, load {host['load']}, commit {name}"
+    path.with_suffix(".md").write_text(f"{where}\n\n{table}")
     return path
 
 

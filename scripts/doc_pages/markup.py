@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["anchor", "code", "contents", "document", "inline", "pre", "table"]
+__all__ = ["anchor", "code", "contents", "document", "inline", "paragraph", "pre", "table"]
 
 # name of the page to its title, in the order of the navigation; templates/module.html.jinja2 lists the same
 TITLES = {
     "mlir_sparse.html": "Reference",
     "guide.html": "Guide",
     "architecture.html": "Architecture",
+    "statement_plans.html": "Plans of whole statements",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",
     "level_space.html": "Rewriting to level space",
@@ -89,6 +90,11 @@ def code(text: str) -> str:
 def inline(text: str) -> str:
     """Returns Markdown's code spans as HTML, all else as it is."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+
+
+def paragraph(text: str) -> str:
+    """Returns a paragraph of Markdown, of which only code spans are more than text."""
+    return f"<p>{inline(text)}</p>"
 
 
 def pre(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -11,28 +11,29 @@ import numpy as np
 
 from mlir_sparse import pipeline
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
-from mlir_sparse.compile.comprehension.comprehension_operands import check_given
+from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_shapes, wanted_outputs
+from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement, PreparedSteps, optimized
 from mlir_sparse.compile.comprehension.comprehension_run import StatementRun, StatementStep, run, writable_targets
+from mlir_sparse.compile.comprehension.repeated_steps import RepeatedSteps, repeated_steps
 from mlir_sparse.compile.cpu_build import STAGES, Stage
+from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.encoding import Encoding, TensorType, encoding
-from mlir_sparse.errors import ExtentError, OperandError, UnsupportedError
+from mlir_sparse.errors import ExtentError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import bind_parameters, infer_output, shape_text
+from mlir_sparse.spec import bind_parameters, in_order, infer_output, shape_text
 from mlir_sparse.spec.range_rewriting import without_ranges
 from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import RangedStatement, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["Compile", "ComprehensionKernel", "Storage"]
+__all__ = ["ComprehensionKernel", "Storage"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
 Storage = str | Encoding | TensorType | None
-# A function from a statement, and the types of its operands and its result, to a kernel.
-Compile = Callable[[Assignment, tuple[tuple[str, TensorType], ...], TensorType], StatementKernel]
 
 # The number of combinations of shapes that a kernel caches its steps for.
 _SHAPES_KEPT = 64
@@ -55,7 +56,8 @@ class ComprehensionKernel(CompiledKernel):
         comprehension: Comprehension,
         types: Mapping[str, TensorType],
         storage: Mapping[str, Storage],
-        compile_statement: Compile,
+        compile_statement: CompileStatement,
+        sketches: DataSketches | None = None,
     ) -> None:
         """Takes arguments that `compile` has checked.
 
@@ -64,6 +66,8 @@ class ComprehensionKernel(CompiledKernel):
             types: the type of each input.
             storage: the user's storage of each output; inferred if absent.
             compile_statement: compiles one statement without ranges and names of sizes.
+            sketches: what is known of the operands, for which statements are computed in the cheapest way; None to
+                compute each as it is written.
         """
         self.comprehension = comprehension
         self.parameters = comprehension.inputs
@@ -73,14 +77,16 @@ class ComprehensionKernel(CompiledKernel):
         self._compile = compile_statement
         self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
         self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
-        self._prepared: dict[object, tuple[StatementStep, ...]] = {}
+        self._sketches = sketches
+        self._prepared: dict[object, PreparedSteps] = {}
+        self._last: RepeatedSteps | None = None
         self._lock = Lock()
         solve_sizes(comprehension, {name: kind.shape for name, kind in self.types.items()})
-        self._sketch = None if self._unknown() else self._sketched()
+        self._static = None if self._unknown() else self._sketched()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled statements stay in this process, like a Kernel's machine code.
-        return type(self), (self.comprehension, self.types, self._storage, self._compile)
+        return type(self), (self.comprehension, self.types, self._storage, self._compile, self._sketches)
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -100,6 +106,12 @@ class ComprehensionKernel(CompiledKernel):
             UnknownTensorError, OperandError, DTypeError, RankError: for operands that do not fit the kernel.
             ExtentError: for shapes that do not fit together.
         """
+        last = self._last
+        if last is not None and out is None:
+            again = in_order(self.parameters, operands, named) if named else operands
+            found = None if again is None else last.run(again)
+            if found is not None:
+                return found
         return self._call(self._bind(operands, named), out)
 
     def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,8 +122,8 @@ class ComprehensionKernel(CompiledKernel):
     def _call(self, given: Mapping[str, Any], out: Any) -> Result:
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
-        wanted = self._wanted(out)
-        steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()})
+        wanted = wanted_outputs(self.comprehension, out)
+        steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()}).steps
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
         targets = {name: operand_check.as_output(one, kinds[name]) for name, one in wanted.items()}
         results = run(steps, values, writable_targets(targets, values))
@@ -119,6 +131,8 @@ class ComprehensionKernel(CompiledKernel):
             if results[name] is not target:
                 np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 needs a cast
                 results[name] = target
+        if not any(name in self.parameters for name in self._waits):
+            self._last = repeated_steps(self.parameters, dict(given), steps, self.comprehension.results)
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
 
@@ -128,39 +142,34 @@ class ComprehensionKernel(CompiledKernel):
             if any(static not in (None, size) for static, size in zip(kind.shape, shape, strict=True)):
                 raise ExtentError(f"expected {name} of shape {shape_text(kind.shape)}, but got {shape_text(shape)}")
 
-    def _wanted(self, out: Any) -> dict[str, Any]:
-        """Returns the arrays for results, by name."""
-        names = self.comprehension.results
-        if out is None:
-            return {}
-        if isinstance(out, Mapping):
-            given = dict(out)
-        elif isinstance(out, tuple | list) and len(out) == len(names):
-            given = {name: one for name, one in zip(names, out, strict=True) if one is not None}
-        elif len(names) == 1:
-            given = {names[0]: out}
-        else:
-            raise OperandError(f"expected out= as a mapping or a tuple of {len(names)}, but got {type(out).__name__}")
-        for name in given:
-            if name not in names:
-                raise OperandError(f"expected out= for the outputs {', '.join(names)}, but got {name}")
-        return given
-
     def trace(self, /, *operands: Any, **named: Any) -> tuple[StatementRun, ...]:
-        """Computes the outputs, and returns the operands and the result of each statement, in order."""
+        """Computes each statement as it is written, and returns its operands and its result, in order."""
         given = self._bind(operands, named)
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         ran: list[StatementRun] = []
-        run(self._steps(values, {}), values, {}, ran.append)
+        run(self._steps(values, {}).written, values, {}, ran.append)
         return tuple(ran)
+
+    @property
+    def depends_on_data(self) -> bool:
+        """Returns whether data decides how its statements are computed."""
+        return self._sketches is not None
 
     # -- statements to kernels -----------------------------------------------------------------------------------
 
-    def _steps(self, values: Mapping[str, Any], out_shapes: Mapping[str, tuple[int, ...]]) -> tuple[StatementStep, ...]:
-        """Returns the statements ready to run on operands with these shapes."""
+    def _steps(self, values: Mapping[str, Any], out_shapes: Mapping[str, tuple[int, ...]]) -> PreparedSteps:
+        """Returns the statements ready to run on operands."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
-        scalars = {n: int(np.asarray(values[n])) for n in self._waits if n in values}
+        return self._steps_for(shapes, {n: int(np.asarray(values[n])) for n in self._waits if n in values}, out_shapes)
+
+    def _steps_for(
+        self,
+        shapes: dict[str, tuple[int, ...]],
+        scalars: dict[str, int],
+        out_shapes: Mapping[str, tuple[int, ...]],
+    ) -> PreparedSteps:
+        """Returns the statements ready to run on operands with these shapes, and with these values of sizes."""
         key = (tuple(shapes.items()), tuple(scalars.items()), tuple(out_shapes.items()))
         with self._lock:
             known = self._prepared.get(key)
@@ -170,30 +179,27 @@ class ComprehensionKernel(CompiledKernel):
         symbols = sizes | scalars
         self._require(symbols)
         statements = [bound(s, symbols, self.comprehension.sizes) for s in self.comprehension.statements]
-        given = shapes | self._declared_shapes(sizes)
+        given = shapes | declared_shapes(self.comprehension, sizes)
         for name, shape in out_shapes.items():
             given.setdefault(name, shape)
         placed = with_ranges(statements, given, shapes, strict=self._strict)
         self._check_asked(placed, out_shapes)
-        steps = self._compiled(placed, given)
+        steps = self._prepare(self._compiled(placed, given))
         with self._lock:
             while len(self._prepared) >= _SHAPES_KEPT:
                 del self._prepared[next(iter(self._prepared))]
             self._prepared[key] = steps
         return steps
 
+    def _prepare(self, written: tuple[StatementStep, ...]) -> PreparedSteps:
+        if self._sketches is None:
+            return PreparedSteps(written, written)
+        return optimized(written, self.types, self._sketches, self.comprehension.results, self._compile)
+
     def _require(self, symbols: Mapping[str, int]) -> None:
         for name in self._waits:
             if name not in symbols:
                 raise ExtentError(f"expected a tensor that gives the size {name}, but got none")
-
-    def _declared_shapes(self, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        found = {}
-        for output in self.comprehension.outputs:
-            extents = [sizes.get(size) if isinstance(size, str) else size for size in output.sizes or ()]
-            if output.sizes is not None and None not in extents:
-                found[output.name] = tuple(extent for extent in extents if extent is not None)
-        return found
 
     def _check_asked(self, placed: tuple[RangedStatement, ...], out_shapes: Mapping[str, tuple[int, ...]]) -> None:
         shapes = {one.statement.target.tensor: one.shape for one in placed}
@@ -274,29 +280,52 @@ class ComprehensionKernel(CompiledKernel):
         """Returns the type of a result as other statements read it."""
         return kernel.output
 
-    @property
-    def kernels(self) -> tuple[StatementKernel, ...]:
-        """Returns the kernel of each statement, for calls and saving.
+    def _planned(self) -> PreparedSteps | None:
+        """Returns the statements as calls run them; None where only their shapes would say."""
+        if self._sketches is None and self._static is not None:
+            return None
+        with self._lock:
+            prepared = list(self._prepared.values())
+        if prepared:
+            return prepared[-1]
+        if self._sketches is None or self._unknown():
+            return None
+        shapes = zip(self.parameters, self._sketches.sketches, strict=True)
+        return self._steps_for({name: sketch.shape for name, sketch in shapes}, {}, {})
+
+    def _statements(self) -> tuple[tuple[Assignment, StatementKernel], ...]:
+        """Returns the statements that calls run, each with its kernel.
 
         Raises:
             UnsupportedError: if a statement depends on sizes or parameters that are not known yet.
         """
-        if self._sketch is not None:
-            return self._sketch
-        with self._lock:
-            prepared = list(self._prepared.values())
-        if prepared:
-            return tuple(step.kernel for step in prepared[-1])
-        unknown = ", ".join(self._unknown())
-        raise UnsupportedError(
-            f"expected numbers for {unknown}, on which statements of {self.comprehension.name} depend, but got none: "
-            f"give types with static shapes, or call the kernel once"
-        )
+        planned = self._planned()
+        if planned is not None and planned.steps != planned.written:
+            return tuple((step.placed.statement, step.kernel) for step in planned.steps)
+        if planned is not None:
+            kernels = tuple(step.kernel for step in planned.written)
+        elif self._static is not None:
+            kernels = self._static
+        else:
+            unknown = ", ".join(self._unknown())
+            raise UnsupportedError(
+                f"expected numbers for {unknown}, on which statements of {self.comprehension.name} depend, but got "
+                f"none: give types with static shapes, or call the kernel once"
+            )
+        return tuple(zip(self.comprehension.statements, kernels, strict=True))
+
+    @property
+    def kernels(self) -> tuple[StatementKernel, ...]:
+        """Returns the kernel of each statement that calls run, for calls and saving.
+
+        Raises:
+            UnsupportedError: if a statement depends on sizes or parameters that are not known yet.
+        """
+        return tuple(kernel for _, kernel in self._statements())
 
     def _output_types(self) -> tuple[TensorType, ...]:
-        last = {statement.target.tensor: at for at, statement in enumerate(self.comprehension.statements)}
-        kernels = self.kernels
-        return tuple(kernels[last[name]].output for name in self.comprehension.results)
+        last = {statement.target.tensor: kernel.output for statement, kernel in self._statements()}
+        return tuple(last[name] for name in self.comprehension.results)
 
     @property
     def output(self) -> TensorType | tuple[TensorType, ...]:
@@ -317,8 +346,7 @@ class ComprehensionKernel(CompiledKernel):
         mark = ";" if stage == "llvmir" else "#" if stage == "asm" else "//"
         # The separator of modules in one text for MLIR's tools (`--split-input-file`).
         between = "// -----\n" if stage in ("linalg", "sparsified", "llvm") else "\n"
-        statements = zip(self.comprehension.statements, self.kernels, strict=True)
-        return between.join(f"{mark} {statement}\n{kernel.ir(stage)}" for statement, kernel in statements)
+        return between.join(f"{mark} {statement}\n{kernel.ir(stage)}" for statement, kernel in self._statements())
 
     def _explicit(self) -> Comprehension | Assignment:
         statements = tuple(map(with_explicit_sums, self.comprehension.statements))
@@ -334,10 +362,14 @@ class ComprehensionKernel(CompiledKernel):
 
     def explain(self) -> str:
         """Returns an account of each statement: its steps, loops, storage and target, with reasons."""
-        title = [str(self.comprehension)] if self.comprehension.name else []
-        pairs = zip(self.comprehension.statements, self.kernels, strict=True)
-        parts = [f"statement {n}: {statement}\n{kernel.explain()}" for n, (statement, kernel) in enumerate(pairs, 1)]
-        return "\n\n".join([*title, *parts])
+        parts = [str(self.comprehension)] if self.comprehension.name else []
+        statements, planned = self._statements(), self._planned()
+        if planned is not None and planned.account:
+            parts.append("\n  ".join(["algebra", *planned.account]))
+        parts += [
+            f"statement {n}: {statement}\n{kernel.explain()}" for n, (statement, kernel) in enumerate(statements, 1)
+        ]
+        return "\n\n".join(parts)
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Refuses: only kernels of one statement can be saved.

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlir_sparse import device
-from mlir_sparse.compile.comprehension.comprehension_kernel import Compile, ComprehensionKernel, Storage
+from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
+from mlir_sparse.compile.comprehension.comprehension_operands import wanted_outputs
+from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
+from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.device import DeviceArray, as_device, empty
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -30,14 +33,15 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         comprehension: Comprehension,
         types: Mapping[str, TensorType],
         storage: Mapping[str, Storage],
-        compile_statement: Compile,
+        compile_statement: CompileStatement,
+        sketches: DataSketches | None = None,
     ) -> None:
         """Takes arguments that `compile` has checked.
 
         Raises:
             UnsupportedError: for statements that read or assign parts of tensors, or use elements of tensors as sizes.
         """
-        super().__init__(comprehension, types, storage, compile_statement)
+        super().__init__(comprehension, types, storage, compile_statement, sketches)
         for statement in comprehension.statements:
             if statement.ranges or statement.exists:
                 raise _parts_of(statement)
@@ -56,10 +60,10 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         device.count()  # raises if there is no driver
         values = {name: as_device_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
-        wanted = self._wanted(out)
+        wanted = wanted_outputs(self.comprehension, out)
         outputs = {name: as_device(name, one) for name, one in wanted.items()}
         where = device_of({**values, **outputs})
-        steps = self._steps(values, {name: output.shape for name, output in outputs.items()})
+        steps = self._steps(values, {name: output.shape for name, output in outputs.items()}).steps
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
         targets = {name: as_device_output(output, kinds[name]) for name, output in outputs.items()}
         for step in steps:
@@ -87,8 +91,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         """
         if stage == "notation":
             return super().ir("notation")
-        kernels: tuple[Any, ...] = self.kernels
-        pairs = zip(self.comprehension.statements, kernels, strict=True)
+        pairs: tuple[tuple[Assignment, Any], ...] = self._statements()
         return "\n".join(f"// {statement}\n{kernel.ir(stage)}" for statement, kernel in pairs)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import DTypeError, RankError, UnknownTensorError
+from mlir_sparse.errors import DTypeError, OperandError, RankError, UnknownTensorError
 from mlir_sparse.notation import Comprehension, Parameter
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import type_of_given
@@ -17,7 +17,7 @@ from mlir_sparse.spec import how_to_pass, shape_text
 from mlir_sparse.spec.range_rewriting import Box
 from mlir_sparse.tensor import SparseTensor, tensor
 
-__all__ = ["check_given", "declared_type", "part_of", "type_of_operand"]
+__all__ = ["check_given", "declared_shapes", "declared_type", "part_of", "type_of_operand", "wanted_outputs"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -65,6 +65,39 @@ def declared_type(comprehension: Comprehension, name: str) -> TensorType | None:
             sizes = tuple(size if isinstance(size, int) else None for size in declared.sizes)
             return TensorType(DType.of(declared.dtype), sizes)
     return None
+
+
+def declared_shapes(comprehension: Comprehension, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of the outputs that are declared with sizes, as far as these are known."""
+    found = {}
+    for output in comprehension.outputs:
+        extents = [sizes.get(size) if isinstance(size, str) else size for size in output.sizes or ()]
+        if output.sizes is not None and None not in extents:
+            found[output.name] = tuple(extent for extent in extents if extent is not None)
+    return found
+
+
+def wanted_outputs(comprehension: Comprehension, out: Any) -> dict[str, Any]:
+    """Returns the arrays for results, by name.
+
+    Raises:
+        OperandError: for names and numbers of arrays that are not those of the outputs.
+    """
+    names = comprehension.results
+    if out is None:
+        return {}
+    if isinstance(out, Mapping):
+        given = dict(out)
+    elif isinstance(out, tuple | list) and len(out) == len(names):
+        given = {name: one for name, one in zip(names, out, strict=True) if one is not None}
+    elif len(names) == 1:
+        given = {names[0]: out}
+    else:
+        raise OperandError(f"expected out= as a mapping or a tuple of {len(names)}, but got {type(out).__name__}")
+    for name in given:
+        if name not in names:
+            raise OperandError(f"expected out= for the outputs {', '.join(names)}, but got {name}")
+    return given
 
 
 def type_of_operand(comprehension: Comprehension, name: str, given: Any) -> TensorType:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from mlir_sparse.notation import (
     Access,
@@ -13,59 +12,70 @@ from mlir_sparse.notation import (
     Binary,
     BinaryOp,
     Expr,
-    IndexVar,
     Reduce,
-    accesses_of,
     children,
-    free_indices,
     walk,
 )
 from mlir_sparse.plan.algebra.common_factors import factored
-from mlir_sparse.plan.algebra.normal_form import NoNormalFormError, NormalForm, ProductTerm, expression_of, variables_of
-from mlir_sparse.plan.algebra.part_store import TensorFacts
-from mlir_sparse.plan.algebra.statement_parts import Statement
+from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
+from mlir_sparse.plan.algebra.kept_form import kept_form
+from mlir_sparse.plan.algebra.merged_parts import merged
+from mlir_sparse.plan.algebra.normal_form import (
+    NoNormalFormError,
+    ProductTerm,
+    Sum,
+    variables_of,
+)
+from mlir_sparse.plan.algebra.statement_ways import StatementWay, StatementWays
+from mlir_sparse.plan.algebra.symmetric_ways import cheapest_ways, symmetric_ways, without_symmetry
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.plan.rewrite.sum_of_terms import SUMS, has_reduction
 from mlir_sparse.spec import Rewriting
 
-__all__ = ["choose_rewriting", "may_gain"]
+__all__ = ["RankedWay", "choose_rewriting", "is_better", "may_gain", "ranked_ways"]
 
 # A plan must take so much less than the statement as written by estimate, and save so many nanoseconds; a statement
 # that takes less than twice that is not looked at.
 _WORTH, _LEAST = 0.8, 50e3
-# Sums in parentheses are multiplied out or kept in this many ways at most.
-_MOST = 64
-# Parts may take so many bytes, however small operands are.
-_ROOM = 64 << 20
+# Nanoseconds of what cannot be computed: it takes too much memory.
+_LONGEST = 1e18
 
 
-@dataclass(frozen=True, slots=True)
-class _Alternative:
-    rewriting: Rewriting
-    nanoseconds: float
-    as_written: float
-
-
-def may_gain(assignment: Assignment) -> bool:
+def may_gain(assignment: Assignment, arrays: Collection[str] = (), *, cancels: bool = False) -> bool:
     """Returns whether another way to compute a statement could be faster: whether rules apply to it at all.
 
     Args:
         assignment: the statement with explicit sums.
+        arrays: the names of operands that BLAS takes.
+        cancels: whether terms may cancel others, and differences and squares be multiplied out.
     """
-    extents = dict.fromkeys(assignment.indices, 2.0)
-    try:
-        free = free_indices(assignment.value)
-        terms = NormalForm(lambda _: False, lambda terms: expression_of(terms), extents, free).of(assignment.value)
-    except NoNormalFormError:
+    form = kept_form(assignment, cancels=cancels)
+    if form is None:
         return False
+    terms = form.terms
+    if (cancels and form.choices) or form.joins:
+        return True
+    if arrays and any(_multiplies(term, arrays) for term in (*terms, *form.inside)):
+        return True
     return (len(terms) > 1 and any(True for _ in factored(terms))) or any(map(_is_open, terms)) or _sums_in(assignment)
+
+
+def _multiplies(term: ProductTerm, arrays: Collection[str]) -> bool:
+    """Returns whether a product has two arrays, with rows, columns and a sum over what both have."""
+    found = [factor for factor in term.factors if isinstance(factor, Access) and factor.tensor in arrays]
+    pairs = ((frozenset(a.indices), frozenset(b.indices)) for a, b in itertools.combinations(found, 2))
+    below = (each for factor in term.factors if isinstance(factor, Sum) for each in factor.terms)
+    products = any(one & other & term.bound and one - other and other - one for one, other in pairs)
+    return products or any(_multiplies(each, arrays) for each in below)
 
 
 def _is_open(term: ProductTerm) -> bool:
     """Returns whether a product has three factors, a sum or a function among them, or sums inside of one factor."""
-    own = [factor for factor in term.factors if variables_of(factor)]
-    others = [factor for factor in own if not isinstance(factor, Access)]
-    alone = (v for f in own for v in variables_of(f) & term.bound if sum(v in variables_of(g) for g in own) == 1)
-    return len(own) > 2 or (len(own) > 1 and (bool(others) or any(True for _ in alone)))
+    own = [variables for factor in term.factors if (variables := variables_of(factor))]
+    if len(own) != 2:
+        return len(own) > 2
+    functions = any(not isinstance(factor, Access) and variables_of(factor) for factor in term.factors)
+    return functions or bool((own[0] ^ own[1]) & term.bound)
 
 
 def _sums_in(assignment: Assignment) -> bool:
@@ -75,7 +85,13 @@ def _sums_in(assignment: Assignment) -> bool:
 
 
 def choose_rewriting(
-    assignment: Assignment, facts: Mapping[str, TensorFacts], *, always: bool = False
+    assignment: Assignment,
+    facts: Mapping[str, TensorFacts],
+    *,
+    always: bool = False,
+    has_blas: bool = True,
+    cancels: bool = False,
+    into_array: bool = False,
 ) -> Rewriting | None:
     """Returns the cheapest way to compute a statement; None for the way that it is written.
 
@@ -83,20 +99,38 @@ def choose_rewriting(
         assignment: the statement with explicit sums.
         facts: what is known of each tensor that it reads.
         always: whether to return it even where it gains nothing, as tests of what it computes want it.
+        has_blas: whether BLAS may multiply arrays, as sums and products are those of numbers.
+        cancels: whether terms may cancel others, and differences and squares be multiplied out.
+        into_array: whether the result is an array although loops could leave elements out.
     """
+    gathers = gathers_as_products(assignment, {name: one.kind for name, one in facts.items()})
+    picking, known = gathers.time(assignment.value, facts), gathers.facts(facts)
     try:
-        if not always and _time_as_written(assignment, facts) < 2 * _LEAST:
+        licence = {"has_blas": has_blas, "cancels": cancels, "into_array": into_array}
+        plain = without_symmetry(known)
+        ways = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)
+        if not always and ways.as_written + picking < 2 * _LEAST:
             return None
-        alternatives = list(_alternatives(assignment, facts))
+        for best in cheapest_ways(gathers.assignment, known, ways, **licence):
+            way = gathers.restored(merged(best.rewriting))
+            if way is not None:
+                return way if always or is_better(best, ways.as_written + picking, assignment) else None
     except NoNormalFormError:
         return None
-    best, written = min(alternatives, key=lambda one: one.nanoseconds), alternatives[0].as_written
-    gains = best.nanoseconds <= _WORTH * written and written - best.nanoseconds >= _LEAST
+    return None
+
+
+def is_better(way: StatementWay, written: float, assignment: Assignment) -> bool:
+    """Returns whether a way is taken in place of the way that a statement is written.
+
+    Args:
+        way: the way.
+        written: the time of the statement as it is written.
+        assignment: the statement with explicit sums.
+    """
+    gains = way.nanoseconds <= _WORTH * written and written - way.nanoseconds >= _LEAST
     # Parentheses around sums are a plan that the user made: it is followed where no other is better.
-    follows = best.nanoseconds <= 1.05 * written and _has_sums_in_parentheses(assignment.value)
-    if not (always or gains or follows):
-        return None
-    return replace(best.rewriting, account=tuple(_account(assignment, best, alternatives)))
+    return gains or (way.nanoseconds <= min(1.05 * written, _LONGEST) and _has_sums_in_parentheses(assignment.value))
 
 
 def _has_sums_in_parentheses(node: Expr) -> bool:
@@ -106,74 +140,56 @@ def _has_sums_in_parentheses(node: Expr) -> bool:
     return any(isinstance(f, Binary) and f.op in SUMS and has_reduction(f) for f in factors)
 
 
-def _alternatives(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> Iterator[_Alternative]:
-    """Yields the ways to compute a statement, of which the first keeps all sums in parentheses."""
-    seen, chosen, choices = set[str](), 0, 0
-    while chosen < min(1 << choices, _MOST) or chosen == 0:
-        terms, form = _normal(assignment, facts, chosen)[1:]
-        choices = max(choices, form.choices)
-        for number, variant in enumerate(itertools.chain([terms], factored(terms))):
-            text = str(expression_of(variant))
-            if text not in seen:
-                seen.add(text)
-                statement, terms, form = _normal(assignment, facts, chosen)
-                terms = next(itertools.islice(itertools.chain([terms], factored(terms)), number, None))
-                found = _planned(statement, terms, frozenset(assignment.target.indices))
-                names = tuple((str(name), str(written)) for name, written in form.renamed.items())
-                yield replace(found, rewriting=replace(found.rewriting, renamed=names))
-        chosen += 1
+@dataclass(frozen=True, slots=True)
+class RankedWay:
+    """One of the ways to compute a statement, for users to look at.
+
+    Args:
+        rewriting: the statement rewritten; None as it is written.
+        nanoseconds: the time that it takes by estimate.
+        nbytes: the bytes that its parts take by estimate.
+        rules: the names of the rules that were used.
+    """
+
+    rewriting: Rewriting | None
+    nanoseconds: float
+    nbytes: float = 0.0
+    rules: tuple[str, ...] = ()
 
 
-def _normal(
-    assignment: Assignment, facts: Mapping[str, TensorFacts], chosen: int
-) -> tuple[Statement, tuple[ProductTerm, ...], NormalForm]:
-    """Returns a statement with its sums in parentheses multiplied out as the bits of a number choose."""
-    extents = _extents(assignment.value, facts)
-    room, itemsize = _room(facts), max((one.kind.dtype.itemsize for one in facts.values()), default=8)
-    statement = Statement(assignment.target.tensor, facts, extents, room, itemsize)
-    free = free_indices(assignment.value)
-    form = NormalForm(lambda number: bool(chosen >> number & 1), statement.closed_sum, statement.extents, free)
-    return statement, form.of(assignment.value), form
+def ranked_ways(
+    assignment: Assignment,
+    facts: Mapping[str, TensorFacts],
+    *,
+    has_blas: bool = True,
+    cancels: bool = False,
+    into_array: bool = False,
+) -> list[RankedWay]:
+    """Returns the ways to compute a statement, cheapest first, without those whose parts do not fit in memory.
 
-
-def _time_as_written(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> float:
-    statement, terms, _ = _normal(assignment, facts, 0)
-    kept = frozenset(assignment.target.indices)
-    return statement.written + sum(statement.time_as_written(term, kept) for term in terms)
-
-
-def _planned(statement: Statement, terms: tuple[ProductTerm, ...], kept: frozenset[IndexVar]) -> _Alternative:
-    written = statement.written + sum(statement.time_as_written(term, kept) for term in terms)
-    nests = tuple(statement.nest(term, kept & variables_of(term)) for term in terms)
-    total = statement.nanoseconds + sum(statement.time(term.factors, kept).nanoseconds for term in nests)
-    return _Alternative(
-        Rewriting(tuple(statement.parts), expression_of(nests)), total if statement.fits else math.inf, written
-    )
-
-
-def _room(facts: Mapping[str, TensorFacts]) -> float:
-    """Returns how many bytes parts may take: as many as operands do, or the least."""
-    operands = sum(one.sketch.entries * (one.kind.dtype.itemsize + 4 * bool(one.sketch.axes)) for one in facts.values())
-    return max(_ROOM, operands)
-
-
-def _extents(value: Expr, facts: Mapping[str, TensorFacts]) -> dict[IndexVar, float]:
-    found: dict[IndexVar, float] = {}
-    for access in accesses_of(value):
-        for subscript, extent in zip(access.subscripts, facts[access.tensor].sketch.shape, strict=True):
-            if isinstance(subscript, IndexVar):
-                found[subscript] = float(extent)
-    return found
-
-
-def _account(assignment: Assignment, best: _Alternative, alternatives: list[_Alternative]) -> Iterator[str]:
-    yield f"rewritten: {replace(assignment, value=best.rewriting.value)}"
-    for part in best.rewriting.parts:
-        yield f"  with {part}"
-    others = sorted(one.nanoseconds for one in alternatives if one is not best)
-    more = f", {', '.join(_time(one) for one in others[:3])} otherwise" if others else ""
-    yield f"because: {_time(best.nanoseconds)} by estimate, {_time(alternatives[0].as_written)} as written{more}"
-
-
-def _time(nanoseconds: float) -> str:
-    return f"{nanoseconds / 1e6:,.3g} ms"
+    Args:
+        assignment: the statement with explicit sums.
+        facts: what is known of each tensor that it reads.
+        has_blas: whether BLAS may multiply arrays.
+        cancels: whether terms may cancel others, and differences and squares be multiplied out.
+        into_array: whether the result is an array although loops could leave elements out.
+    """
+    gathers = gathers_as_products(assignment, {name: one.kind for name, one in facts.items()})
+    picking, known = gathers.time(assignment.value, facts), gathers.facts(facts)
+    try:
+        licence = {"has_blas": has_blas, "cancels": cancels, "into_array": into_array}
+        plain = without_symmetry(known)
+        products = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)
+        ways = list(products.all())
+        least = min(ways[0].as_written, *(one.nanoseconds for one in ways))
+        ways += symmetric_ways(gathers.assignment, known, least, **licence)
+    except NoNormalFormError:
+        return []
+    found: dict[object, RankedWay] = {}
+    for way in ways:
+        again = gathers.restored(merged(way.rewriting))
+        if again is not None and way.nanoseconds < _LONGEST and (again.parts or again.by_blas or way.changed):
+            # Ways with equal parts and times differ in the order of factors alone.
+            key = frozenset(map(str, again.parts)), again.symmetric, round(way.nanoseconds)
+            found.setdefault(key, RankedWay(again, way.nanoseconds, way.nbytes, way.rules))
+    return sorted([RankedWay(None, ways[0].as_written + picking), *found.values()], key=lambda one: one.nanoseconds)

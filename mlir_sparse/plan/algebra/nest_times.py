@@ -1,138 +1,179 @@
-"""What loops take: a time for each kind of step, which `scripts/measure-machine` measures."""
+"""What products take by estimate: in one loop nest, with a mask or copies of operands made first, or by BLAS."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, can_be_met
+from mlir_sparse.plan.algebra.copied_operands import CopiedOperand, CopiedOperands, with_copies
+from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
+from mlir_sparse.plan.algebra.loop_times import LoopNest, NestTime, blas_time, time_to_sort
+from mlir_sparse.plan.algebra.machine_times import MachineTimes
+from mlir_sparse.plan.algebra.masked_products import Mask, masks_of
 
-__all__ = ["MACHINE", "MachineTimes", "NestTime", "nest_time"]
-
-
-@dataclass(frozen=True, slots=True)
-class MachineTimes:
-    """Times in nanoseconds, and sizes in elements.
-
-    Args:
-        walk: a stored entry in a loop over entries.
-        look_up: an element of an array at a coordinate.
-        lane: an element of a row that vectors go over.
-        insert: an entry of a sparse result.
-        near_line: a cache line of an array that is in the second-level cache.
-        far_line: one that is not.
-        write: an element of a dense result that stays in the caches.
-        fresh_write: one on pages that the process has not touched.
-        call: a loop nest, whatever it does.
-        sparse_result: a sparse result, whatever it has.
-        convert: an entry that is sorted into other storage.
-        function: a function such as exp of one number.
-        near: up to how many elements arrays are near.
-        kept: up to how many elements results stay in the caches.
-    """
-
-    walk: float = 1.4
-    look_up: float = 3.0
-    lane: float = 0.07
-    insert: float = 8.0
-    near_line: float = 0.3
-    far_line: float = 2.0
-    write: float = 0.5
-    fresh_write: float = 2.5
-    call: float = 6e3
-    sparse_result: float = 30e3
-    convert: float = 15.0
-    function: float = 5.0
-    near: float = 131_072
-    kept: float = 262_144
+__all__ = ["NestTimes"]
 
 
-MACHINE = MachineTimes()
-
-# Elements of a dense temporary beyond which no plan has one.
-_LIMIT = 2e9
-
-
-@dataclass(frozen=True, slots=True)
-class NestTime:
-    """What one loop nest takes.
+class NestTimes:
+    """The times of loop nests, each found once.
 
     Args:
-        nanoseconds: the time.
-        places: at how many places its operands meet.
-        entries: the entries of its result.
-        sparse: whether the result is sparse.
-        most: the most entries that the result can have.
-    """
-
-    nanoseconds: float
-    places: float
-    entries: float
-    sparse: bool
-    most: float
-
-
-def nest_time(
-    relations: Sequence[EntrySet], kept: Iterable[IndexVar], estimates: Estimates, machine: MachineTimes = MACHINE
-) -> NestTime:
-    """Returns what one loop nest over all relations takes.
-
-    Args:
-        relations: the operands.
-        kept: the variables of the result.
         estimates: estimates for the variables.
         machine: the times of steps.
+        has_blas: whether BLAS may multiply two arrays.
+        has_masks: whether products with a mask may be made in a nest of their own, which takes memory.
     """
-    sparse = [relation for relation in relations if relation.sparse]
-    arrays = [relation for relation in relations if not relation.sparse]
-    variables = frozenset[IndexVar]().union(*(relation.variables for relation in relations))
-    walked = frozenset[IndexVar]().union(*(relation.variables for relation in sparse))
-    result = frozenset(kept)
-    places, space = estimates.join(relations), estimates.space(result)
-    inserts = bool(sparse) and len(result) > 1 and result <= walked
-    entries = places if result == variables else estimates.projected(places, result)
-    if sparse:
-        mask = result if inserts else frozenset[IndexVar]()
-        total = _sparse_loops(sparse, arrays, variables - walked, mask, estimates, machine)
-    else:
-        total = places * machine.lane * max(1, len(relations))
-    if inserts:
-        total += machine.insert * places * (0.3 if len(sparse) == 1 else 1.0) + machine.sparse_result
-    else:
-        entries = space
-        each = machine.write if space < machine.kept else machine.fresh_write
-        total += each * space if space < _LIMIT else math.inf
-    orders = [relation.order for relation in sparse if relation.order and len(relation.order) > 1]
-    if not can_be_met(orders):
-        total += machine.convert * min(relation.entries for relation in sparse)
-    most = min(space, estimates.bound(sparse, variables)) if inserts else space
-    return NestTime(total + machine.call, places, entries, inserts, most)
 
+    def __init__(
+        self, estimates: Estimates, machine: MachineTimes, *, has_blas: bool = False, has_masks: bool = True
+    ) -> None:
+        self.estimates = estimates
+        self._has_masks = has_masks
+        self.machine = machine
+        self.has_blas = has_blas
+        self._known: dict[tuple[int, ...], NestTime] = {}
+        # What loops take, by the variables of the result and the operands, whatever takes less.
+        self._loops: dict[tuple[object, ...], NestTime] = {}
+        # What the keys name; it lives as long as they do.
+        self._named: list[EntrySet] = []
+        # How many ways searches looked at: what they take, whatever the processor.
+        self.work = 0
+        self._copies: CopiedOperands | None = None
+        # By the variables of results whose dimensions have an order that of the last dimension.
+        self.last: dict[int, int] = {}
 
-def _sparse_loops(
-    sparse: Sequence[EntrySet],
-    arrays: Sequence[EntrySet],
-    rows: frozenset[IndexVar],
-    mask: frozenset[IndexVar],
-    estimates: Estimates,
-    machine: MachineTimes,
-) -> float:
-    """Returns the time of loops over entries, with loops over rows of arrays inside of them if there are any."""
-    steps = estimates.join(sparse)
-    if len(sparse) > 1:
-        steps = max(steps, estimates.steps(sparse, mask))
-    total = steps * machine.walk * len(sparse)
-    each = machine.look_up * (0.35 if rows else 0.6)
-    total += steps * each * (len(sparse) - 1)
-    for array in arrays:
-        read = array.variables - rows
-        # What the inner loops have no variable of is read outside of them.
-        total += each * (min(steps, estimates.prefix(sparse, read)) if read else 0.0)
-        if array.variables & rows:
-            line = machine.far_line if array.entries > machine.near else machine.near_line
-            total += steps * max(1.0, estimates.space(array.variables & rows) / 8) * line
-    if rows:
-        total += steps * estimates.space(rows) * machine.lane * max(1, len(sparse) + len(arrays) - 1)
-    return total
+    def allow_copies(self, fits: Callable[[EntrySet], bool]) -> None:
+        """Lets nests read operands from copies that are arrays.
+
+        Args:
+            fits: whether a part with a result fits in memory.
+        """
+        self._copies = CopiedOperands(self.estimates, self.machine, fits)
+        self._known.clear()
+
+    def of(
+        self, relations: Sequence[EntrySet], kept: int, most: float = math.inf, *, array: bool = False
+    ) -> NestTime | None:
+        """Returns what one loop nest over all relations takes, or BLAS or a nest more where that takes less.
+
+        It is None where that is known to exceed a time.
+
+        Args:
+            relations: the operands.
+            kept: the variables of the result.
+            most: the time, in nanoseconds.
+            array: whether the result is an array although loops could leave elements out.
+        """
+        key = (kept, array, *map(id, relations))
+        found = self._known.get(key)
+        if found is None:
+            found = self._least(relations, kept, most, array=array)
+            if found is None:
+                return None
+            self._known[key] = found
+            self._named += relations
+        return found if found.nanoseconds <= most else None
+
+    def _least(self, relations: Sequence[EntrySet], kept: int, most: float, *, array: bool) -> NestTime | None:
+        blas = blas_time(relations, kept, self.estimates, self.machine) if self.has_blas else math.inf
+        masks = masks_of(relations, kept, self.estimates) if self._has_masks else []
+        within = math.inf if masks or blas < math.inf else most
+        found = self._in_loops(relations, kept, within, array=array)
+        if self._copies is not None:
+            found = self._with_copies(self._copies, relations, kept, found, within, array=array)
+        if found is None:
+            return None
+        if blas < found.nanoseconds:
+            found = replace(found, nanoseconds=blas, by_blas=True, copied=())
+        for mask in masks:
+            apart = self.of_mask(mask)
+            if apart < found.nanoseconds:
+                apart += self.exact([*mask.others, mask.result], kept, array=array).nanoseconds
+            if apart < found.nanoseconds:
+                found = replace(found, nanoseconds=apart, masked=mask, copied=())
+        return found
+
+    def _with_copies(
+        self,
+        copies: CopiedOperands,
+        relations: Sequence[EntrySet],
+        kept: int,
+        found: NestTime | None,
+        most: float,
+        *,
+        array: bool,
+    ) -> NestTime | None:
+        """Returns a nest that reads some operands from copies, one after the other, while that takes less time."""
+        most = found.nanoseconds if found else most
+        left = copies.among(relations, most)
+        chosen: tuple[CopiedOperand, ...] = ()
+        ways = [(one,) for one in left] + ([tuple(left)] if len(left) > 1 else [])
+        while ways:
+            best = None
+            for way in ways:
+                nest = self._of_copies(way, relations, kept, most, array=array)
+                if nest is not None:
+                    found, most, best = nest, nest.nanoseconds, way
+            chosen = best or chosen
+            ways = [(*chosen, one) for one in left if one not in chosen] if best else []
+        return found
+
+    def _of_copies(
+        self, copied: tuple[CopiedOperand, ...], relations: Sequence[EntrySet], kept: int, most: float, *, array: bool
+    ) -> NestTime | None:
+        """Returns a nest that reads some operands from copies, if it takes less than a time, copies included."""
+        read, spent = with_copies(relations, copied), sum(one.nanoseconds for one in copied)
+        found = self._in_loops(read, kept, most - spent, array=array)
+        total = found.nanoseconds if found else math.inf
+        if self.has_blas and (blas := blas_time(read, kept, self.estimates, self.machine)) < total:
+            space = self.estimates.space(kept)
+            found, total = NestTime(blas, space, space, False, space, by_blas=True), blas
+        return replace(found, nanoseconds=total + spent, copied=copied) if found and total + spent < most else None
+
+    def _in_loops(self, relations: Sequence[EntrySet], kept: int, most: float, *, array: bool) -> NestTime | None:
+        last = self.last.get(kept, 0)
+        key = (kept, array, last, *relations)
+        found = self._loops.get(key)
+        if found is None:
+            found = LoopNest(relations, kept, self.estimates, self.machine, array=array, last=last).time(most)
+        if found is None or found.nanoseconds > most:
+            return None
+        self._loops[key] = found
+        return found
+
+    def of_mask(self, mask: Mask) -> float:
+        """Returns the time of a masked product, in nanoseconds."""
+        machine, pairs = self.machine, self.estimates.join([mask.left, mask.right])
+        total = machine.call + machine.sparse_result
+        total += sum(time_to_sort(one, self.estimates, machine) for one in mask.sorted_anew)
+        look_up = machine.look_up_in(self.estimates.space(mask.order[-1]))
+        total += mask.left.entries * (machine.walk + machine.enter_in(mask.right.entries))
+        total += pairs * (machine.walk + look_up)
+        # An entry of the mask is scattered, and cleared.
+        met = self.estimates.meet(mask.relations)[0]
+        return total + 2 * mask.mask.entries * machine.walk + met * machine.insert
+
+    def exact(self, relations: Sequence[EntrySet], kept: int, *, array: bool = False) -> NestTime:
+        """Returns what `of` returns, however long that is."""
+        found = self.of(relations, kept, array=array)
+        assert found is not None
+        return found
+
+    def loop_order(self, relations: Sequence[EntrySet], kept: int) -> tuple[int, ...]:
+        """Returns the variables of the loops over the entries of one nest, outermost first."""
+        nest = LoopNest(relations, kept, self.estimates, self.machine)
+        loops = nest.loops(math.inf) if nest.sparse else ()
+        assert loops is not None
+        inside = [0, *(loop.inside for loop in loops)]
+        return tuple(now & ~before for before, now in itertools.pairwise(inside))
+
+    def in_loops(self, relations: Sequence[EntrySet], kept: int, *, array: bool = False) -> NestTime:
+        """Returns what one loop nest over all relations takes, even where something else takes less."""
+        found = self.exact(relations, kept, array=array)
+        if not found.by_blas and found.masked is None and not found.copied:
+            return found
+        loops = self._in_loops(relations, kept, math.inf, array=array)
+        assert loops is not None
+        return loops

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import (
     Access,
     Apply,
     Binary,
     BinaryOp,
+    Call,
     Expr,
     Fold,
     IndexVar,
@@ -22,24 +24,40 @@ from mlir_sparse.notation import (
     Negate,
     Reduce,
     ReduceOp,
+    accesses_of,
     children,
     free_indices,
     rebuild,
     rename_variables,
+    walk,
 )
+from mlir_sparse.plan.algebra.algebra_rules import (
+    EXPAND,
+    EXPAND_DIFFERENCE,
+    EXPAND_SQUARE,
+    MERGE_SUMS,
+    SQUARE,
+    AlgebraRule,
+)
+from mlir_sparse.spec.computed_type import inner_dtype, operand_dtype, starts_anew
 from mlir_sparse.text.identifiers import generated_name
 
 __all__ = [
+    "Computed",
     "Factor",
     "NoNormalFormError",
     "NormalForm",
     "Opaque",
     "ProductTerm",
     "Sum",
+    "accesses_in",
     "expression_of",
     "renamed",
     "variables_of",
 ]
+
+
+_NONE = frozenset[IndexVar]()
 
 
 class NoNormalFormError(Exception):
@@ -81,7 +99,7 @@ class ProductTerm:
     @property
     def inside(self) -> frozenset[IndexVar]:
         """Returns the index variables of the factors, those summed over included."""
-        return frozenset[IndexVar]().union(*map(variables_of, self.factors))
+        return _NONE.union(*map(variables_of, self.factors))
 
     @property
     def everywhere(self) -> frozenset[IndexVar]:
@@ -94,17 +112,30 @@ class ProductTerm:
 Factor = Access | Opaque | Sum
 
 
+# Returns the element type that operands are computed in, from those of tensors; None for that of the statement.
+Computed = Callable[[Mapping[str, DType]], DType] | None
+
+
 def variables_of(node: Factor | ProductTerm) -> frozenset[IndexVar]:
     """Returns the free index variables of a factor or a product."""
-    match node:
+    if isinstance(node, Access):
+        return frozenset(node.indices)
+    if isinstance(node, ProductTerm):
+        return node.inside - node.bound
+    if isinstance(node, Opaque):
+        return frozenset(free_indices(node.body))
+    return _NONE.union(*map(variables_of, node.terms))
+
+
+def accesses_in(factor: Factor) -> tuple[Access, ...]:
+    """Returns what a factor reads, in the order of the text."""
+    match factor:
         case Access():
-            return frozenset(node.indices)
+            return (factor,)
         case Opaque(body):
-            return frozenset(free_indices(body))
+            return accesses_of(body)
         case Sum(terms):
-            return frozenset[IndexVar]().union(*map(variables_of, terms))
-        case ProductTerm():
-            return node.inside - node.bound
+            return tuple(access for term in terms for each in term.factors for access in accesses_in(each))
 
 
 def renamed(node: ProductTerm, names: Mapping[IndexVar, IndexVar]) -> ProductTerm:
@@ -133,25 +164,32 @@ class NormalForm:
 
     Args:
         multiplied_out: of each sum in parentheses that is a factor, by its number, whether it is multiplied out.
-        close: makes a sum of products inside of a function a part; returns what reads it.
+        close: makes a sum of products inside of a function a part of an element type; returns what reads it.
         extents: the extent of each variable; those with new names are added.
         free: the variables that no sum is over.
+        cancels: whether differences, and products of two sums, may be multiplied out too.
     """
 
     def __init__(
         self,
         multiplied_out: Callable[[int], bool],
-        close: Callable[[tuple[ProductTerm, ...]], Expr],
+        close: Callable[[tuple[ProductTerm, ...], Computed], Expr],
         extents: dict[IndexVar, float],
         free: Iterable[IndexVar],
+        *,
+        cancels: bool = False,
     ) -> None:
         self._multiplied_out = multiplied_out
         self._close = close
         self._extents = extents
         self._taken = set(free)
+        self._cancels = cancels
+        self._computed: Computed = None
         # By new names the variables of the text.
         self.renamed: dict[IndexVar, IndexVar] = {}
         self.choices = 0
+        # The rules that were used.
+        self.rules: dict[AlgebraRule, None] = {}
 
     def of(self, node: Expr) -> tuple[ProductTerm, ...]:
         """Returns the products whose sum an expression is.
@@ -159,11 +197,11 @@ class NormalForm:
         Raises:
             NoNormalFormError: for operators on stored entries, and for subscripts and sums that rules do not know.
         """
+        if isinstance(node, Access):
+            return (ProductTerm((_plain(node),)),)
         match node:
             case Literal():
                 return (ProductTerm((Opaque(node),)),)
-            case Access():
-                return (ProductTerm((_plain(node),)),)
             case Negate(operand):
                 return _negated(self.of(operand))
             case Binary(BinaryOp.ADD, left, right):
@@ -174,32 +212,56 @@ class NormalForm:
                 return self._multiplied(self.of(left), self.of(right))
             case Reduce(ReduceOp.SUM, indices, body):
                 names = self._own_names(indices)
-                terms = self.of(rename_variables(body, names))
-                return tuple(self._summed(term, names.values()) for term in terms)
+                own = [*names.values()]
+                terms = self.of(body if own == [*names] else rename_variables(body, names))
+                return tuple([self._summed(term, own) for term in terms])
             case Apply() | Fold():
                 raise NoNormalFormError("it applies operators to stored entries")
+            case Call("square", (base,)) | Call("pow", (base, Literal(int(2)))):
+                return self._squared(base) or (ProductTerm((Opaque(self._closed(node)),)),)
             case _:
                 return (ProductTerm((Opaque(self._closed(node)),)),)
 
+    def _squared(self, base: Expr) -> tuple[ProductTerm, ...]:
+        """Returns the square of an expression as products; none where it stays a function."""
+        nodes = list(walk(base))
+        if all(isinstance(node, Access | Literal | Negate) or _is_product(node) for node in nodes):
+            if not any(map(_is_product, nodes)):
+                return ()
+            self.rules[SQUARE] = None
+        elif self._cancels and self._is_next_chosen():
+            self.rules[EXPAND_SQUARE] = None
+        else:
+            return ()
+        left, right = self.of(base), self.of(base)
+        return tuple(self._joined(a, b) for a in left for b in right)
+
     def _closed(self, node: Expr) -> Expr:
         """Returns an expression without sums, those in it being parts that are made first."""
-        match node:
-            case Apply() | Fold():
-                raise NoNormalFormError("it applies operators to stored entries")
-            case Access():
-                return _plain(node)
-            case _:
-                pass
+        if isinstance(node, (Apply, Fold)):
+            raise NoNormalFormError("it applies operators to stored entries")
+        if isinstance(node, Access):
+            return _plain(node)
         if isinstance(node, Reduce) and node.op is ReduceOp.SUM:
-            return self._close(self.of(node))
-        return rebuild(node, tuple(map(self._closed, children(node))))
+            return self._close(self.of(node), self._computed)
+        return rebuild(node, tuple(self._closed_operand(node, place) for place in range(len(children(node)))))
+
+    def _closed_operand(self, node: Expr, place: int) -> Expr:
+        """Returns an operand of a node without sums; parts have the type that the operand is computed in."""
+        before, self._computed = self._computed, _computed(node, place, self._computed)
+        try:
+            return self._closed(children(node)[place])
+        finally:
+            self._computed = before
 
     def _summed(self, term: ProductTerm, indices: Iterable[IndexVar]) -> ProductTerm:
         if not variables_of(term).issuperset(indices):
             raise NoNormalFormError("a term of a sum does not use all variables that are summed over")
-        return replace(term, bound=term.bound.union(indices))
+        return ProductTerm(term.factors, term.bound.union(indices), term.negative)
 
     def _multiplied(self, left: tuple[ProductTerm, ...], right: tuple[ProductTerm, ...]) -> tuple[ProductTerm, ...]:
+        if len(left) == len(right) == 1:
+            return (self._joined(left[0], right[0]),)
         square = len(left) > 1 and len(right) > 1
         lefts, rights = self._chosen(left, square), self._chosen(right, square)
         return tuple(self._joined(a, b) for a in lefts for b in rights)
@@ -207,17 +269,25 @@ class NormalForm:
     def _chosen(self, terms: tuple[ProductTerm, ...], square: bool) -> tuple[ProductTerm, ...]:
         """Returns the terms of a sum that is multiplied out, or the sum as one factor.
 
-        A difference is not multiplied out, nor is a product of two sums: what cancels in them would be left with few
-        right digits, as in `sum (x - y)^2`.
+        A difference is not multiplied out, nor is a product of two sums, unless what cancels may: it would be left with
+        few right digits, as in `sum (x - y)^2`.
         """
         if len(terms) == 1:
             return terms
-        if square or any(term.negative for term in terms):
+        rule = EXPAND_SQUARE if square else EXPAND_DIFFERENCE if any(term.negative for term in terms) else EXPAND
+        if (rule is not EXPAND and not self._cancels) or not self._is_next_chosen():
             return (ProductTerm((Sum(terms),)),)
+        self.rules[rule] = None
+        return terms
+
+    def _is_next_chosen(self) -> bool:
+        """Returns whether the next sum in parentheses is multiplied out."""
         number, self.choices = self.choices, self.choices + 1
-        return terms if self._multiplied_out(number) else (ProductTerm((Sum(terms),)),)
+        return self._multiplied_out(number)
 
     def _joined(self, left: ProductTerm, right: ProductTerm) -> ProductTerm:
+        if left.bound or right.bound:
+            self.rules[MERGE_SUMS] = None
         return ProductTerm((*left.factors, *right.factors), left.bound | right.bound, left.negative != right.negative)
 
     def _own_names(self, indices: Iterable[IndexVar]) -> dict[IndexVar, IndexVar]:
@@ -234,8 +304,27 @@ class NormalForm:
         return names
 
 
+def _computed(node: Expr, place: int, around: Computed) -> Computed:
+    """Returns the type that an operand is computed in: what is compared, tested or counted has one of its own."""
+    operand = children(node)[place]
+    match node:
+        case Binary(op) if op.gives_truth and not op.compares:
+            return lambda dtypes: operand_dtype((operand,), dtypes)
+        case Call("where") if place == 0:
+            return lambda dtypes: operand_dtype((operand,), dtypes)
+        case _ if starts_anew(node):
+            return lambda dtypes: inner_dtype(node, dtypes)
+        case _:
+            return around
+
+
+def _is_product(node: Expr) -> bool:
+    """Returns whether a node multiplies two expressions."""
+    return isinstance(node, Binary) and node.op is BinaryOp.MUL
+
+
 def _plain(access: Access) -> Access:
-    if len(access.indices) != len(access.subscripts) or not all(isinstance(s, IndexVar) for s in access.subscripts):
+    if access.indices != access.subscripts:
         raise NoNormalFormError(f"{access} has subscripts other than variables, each once")
     return access
 

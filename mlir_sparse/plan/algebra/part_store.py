@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Self
 
-from mlir_sparse.encoding import TensorType
-from mlir_sparse.encoding.sketch import Sketch
-from mlir_sparse.notation import Access, Call, Expr, IndexVar, accesses_of, walk
-from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
-from mlir_sparse.plan.algebra.nest_times import MACHINE, NestTime, nest_time
-from mlir_sparse.plan.algebra.normal_form import Factor, Opaque, ProductTerm, Sum, expression_of, variables_of
-from mlir_sparse.plan.order.storage_choice import is_sparse
-from mlir_sparse.spec import Part, vanishes
+from mlir_sparse.dtypes import REAL, DType
+from mlir_sparse.encoding import TensorType, encoding
+from mlir_sparse.encoding.sketch import AxisSketch, Sketch
+from mlir_sparse.notation import Access, Call, Expr, IndexVar, Literal, accesses_of, walk
+from mlir_sparse.plan.algebra.algebra_rules import SHARE, AlgebraRule
+from mlir_sparse.plan.algebra.equal_parts import key_of
+from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
+from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
+from mlir_sparse.plan.algebra.loop_times import NestTime
+from mlir_sparse.plan.algebra.masked_functions import masked_value
+from mlir_sparse.plan.algebra.measured_times import MACHINE
+from mlir_sparse.plan.algebra.nest_times import NestTimes
+from mlir_sparse.plan.algebra.normal_form import (
+    Factor,
+    Opaque,
+    ProductTerm,
+    Sum,
+    accesses_in,
+    expression_of,
+    variables_of,
+)
+from mlir_sparse.plan.algebra.part_loops import PartLoops
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+from mlir_sparse.spec import Part, PartEstimate, vanishes
 from mlir_sparse.text.identifiers import generated_name
 
-__all__ = ["PartStore", "TensorFacts"]
+__all__ = ["PartStore"]
 
 # Returns the loop nests whose sum a part is, and what the part is to estimates.
 Make = Callable[[], tuple[tuple[ProductTerm, ...], EntrySet]]
 
+# Functions that vectors compute as fast as sums.
+_FAST = frozenset(("abs", "fmax", "fmin", "max", "min", "square", "stored", "where"))
 
-@dataclass(frozen=True, slots=True)
-class TensorFacts:
-    """What estimates know of a tensor.
-
-    Args:
-        kind: its type.
-        sketch: its numbers.
-    """
-
-    kind: TensorType
-    sketch: Sketch
-
-    def relation(self, indices: tuple[IndexVar, ...]) -> EntrySet:
-        """Returns the relation of an access."""
-        axes, encoding, sparse = self.sketch.axes, self.kind.encoding, is_sparse(self.kind)
-        largest = {v: axis.largest for v, axis in zip(indices, axes, strict=True)} if axes else {}
-        squares = {v: axis.squares for v, axis in zip(indices, axes, strict=True)} if axes else {}
-        order = None
-        if sparse and encoding is not None and encoding.is_permutation:
-            order = tuple(indices[dim] for dim in encoding.level_order)
-        return EntrySet(frozenset(indices), self.sketch.entries, sparse, largest, squares, order)
+# Writing a part down takes as long as looking at so many ways to compute a product.
+_WORK_OF_PART = 10
 
 
 class PartStore:
     """The parts so far, and what factors are to estimates.
+
+    With `has_arrays` parts that are nearly full are arrays.
 
     Args:
         target: the name of the result, after which parts are named.
@@ -54,46 +56,136 @@ class PartStore:
         extents: the extent of each variable.
         room: how many bytes all parts may take.
         itemsize: how many bytes a number of the statement takes.
+        has_blas: whether BLAS may multiply arrays.
+        earlier: what statements before have made.
     """
 
+    has_arrays = False
+    # Whether a symmetric matrix is read as its transpose somewhere, or may be: its parts are one.
+    reads_transposes = False
+
     def __init__(
-        self, target: str, facts: Mapping[str, TensorFacts], extents: dict[IndexVar, float], room: float, itemsize: int
+        self,
+        target: str,
+        facts: Mapping[str, TensorFacts],
+        extents: dict[IndexVar, float],
+        room: float,
+        itemsize: int,
+        earlier: KnownParts = NOTHING_KNOWN,
+        *,
+        has_blas: bool = False,
     ) -> None:
         self._target = target
-        self._facts = facts
+        self.facts = {**earlier.facts, **facts}
+        self.symmetric = frozenset(tensor for tensor, one in facts.items() if one.symmetric)
+        self.dtypes = {tensor: one.kind.dtype for tensor, one in facts.items()}
+        # The element type of parts that are made now; None for that of the statement.
+        self.dtype: DType | None = None
         self.extents = extents
         self.estimates = Estimates(extents)
+        self.nests = NestTimes(self.estimates, MACHINE, has_blas=has_blas)
         self.parts: list[Part] = []
         self.nanoseconds = 0.0
         self.bytes = 0.0
-        self._room = room
+        # The bytes of parts that take the place of others.
+        self.replaced: dict[str, float] = {}
+        # The rules that were used, in the order of their use.
+        self.rules: dict[AlgebraRule, None] = {}
+        self.room = room
+        self._share = 1.0
         self._itemsize = itemsize
-        # By key the name, and which of the numbered variables each dimension is.
-        self._made: dict[PartKey, tuple[str, tuple[int, ...]]] = {}
+        storages = [one.kind.encoding for one in facts.values() if one.kind.encoding is not None]
+        # Positions and coordinates of temporaries are as wide as those of operands, at least 32 bits.
+        narrow = all(storage.pos_width and storage.crd_width for storage in storages)
+        self._width = max([4, *(max(each.pos_width, each.crd_width) // 8 for each in storages)]) if narrow else 8
+        self._made = dict(earlier.made)
         self._results: dict[str, tuple[tuple[IndexVar, ...], EntrySet]] = {}
+        # What accesses of parts are to estimates, and what those of tensors and arrays are, whatever parts there are.
+        self._of_parts: dict[Access, EntrySet] = {}
+        self._of_tensors: dict[Access | tuple[int, float], EntrySet] = {}
+        # Those of factors by their nodes, which are asked for more often than they are compared: of those that read no
+        # parts, and of the others.
+        self._of_objects: dict[int, tuple[Factor, EntrySet]] = {}
+        self._of_readers: dict[int, tuple[Factor, EntrySet]] = {}
+
+    def fork(self) -> Self:
+        """Returns a store with the parts so far, which shares what estimates have found but no part made later."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other.parts, other.rules, other.replaced = list(self.parts), dict(self.rules), dict(self.replaced)
+        other._made, other._results, other._of_parts = dict(self._made), dict(self._results), dict(self._of_parts)
+        other._of_readers = dict(self._of_readers)
+        return other
+
+    def frugal(self, share: float) -> Self:
+        """Returns a store like `fork` that makes fewer parts.
+
+        Args:
+            share: the part of the memory for all parts that one part may take.
+        """
+        other = self.fork()
+        other.nests = NestTimes(self.estimates, self.nests.machine, has_blas=self.nests.has_blas, has_masks=False)
+        other._share = share
+        return other
 
     @property
-    def fits(self) -> bool:
-        """Returns whether all parts together fit in the memory that they may take."""
-        return self.bytes <= self._room
+    def known(self) -> KnownParts:
+        """Returns all parts so far, those that statements before have made included."""
+        names = dict.fromkeys(name for name, _ in self._made.values())
+        known = {name: self._facts_of(*self._results[name]) for name in names if name in self._results}
+        return KnownParts(self._made, known | {name: self.facts[name] for name in names if name not in known})
+
+    def _facts_of(self, indices: tuple[IndexVar, ...], relation: EntrySet) -> TensorFacts:
+        """Returns what is known of a part, by dimension."""
+        shape = tuple(int(self.extents[index]) for index in indices)
+        bits, rank = tuple(map(self.estimates.bit, indices)), len(indices)
+        axes = [
+            AxisSketch(min(relation.entries, size), relation.largest[bit], relation.squares[bit])
+            for bit, size in zip(bits, shape, strict=True)
+            if bit in relation.largest
+        ]
+        storage = encoding({1: "SparseVector", 2: "CSR"}.get(rank, "CSF"), rank=rank) if relation.sparse else None
+        sketch = Sketch(shape, relation.entries, tuple(axes) if len(axes) == rank else ())
+        return TensorFacts(TensorType(REAL, (None,) * rank, storage), sketch, relation.most)
+
+    def nbytes(self, terms: Sequence[ProductTerm]) -> float:
+        """Returns the bytes of all parts, where some products read them: two where one that another replaces is read.
+
+        Args:
+            terms: the products.
+        """
+        if not self.replaced:
+            return self.bytes
+        values = [*(part.value for part in self.parts), expression_of(terms)]
+        reads = [access.tensor for value in values for access in accesses_of(value)]
+        return self.bytes + sum(more for name, more in self.replaced.items() if reads.count(name) > 1)
 
     def fits_alone(self, result: EntrySet) -> bool:
         """Returns whether a part with a result does."""
-        return self._bytes_of(result) <= self._room
+        return self._bytes_of(result) <= self.room * self._share
 
     def _bytes_of(self, result: EntrySet) -> float:
-        # A sparse part has a coordinate of 8 bytes for each entry.
-        return result.at_most * (self._itemsize + 8 * result.sparse)
+        if not result.sparse:
+            return result.at_most * self._itemsize
+        rows = max(map(self.estimates.space, bits_of(result.variables)))
+        return result.at_most * (self._itemsize + self._width) + rows * self._width
 
-    def has(self, key: object) -> bool:
+    def has(self, key: Hashable) -> bool:
         """Returns whether a part with a key is made already."""
-        return key in self._made
+        return (key, self.dtype) in self._made
+
+    @property
+    def is_empty(self) -> bool:
+        """Returns whether no part is made so far."""
+        return not self._made
 
     def part(
         self,
         factors: Sequence[Factor],
         kept: frozenset[IndexVar],
         make: Callable[[], tuple[tuple[ProductTerm, ...], EntrySet]],
+        loops: PartLoops | None = None,
+        inner: frozenset[IndexVar] = frozenset(),
     ) -> Access:
         """Returns the access of a part, which is made if no equal one is.
 
@@ -101,71 +193,197 @@ class PartStore:
             factors: the product that the part is.
             kept: its variables.
             make: called if it is to be made.
+            loops: how it is made; None for a product in one loop nest, or by BLAS.
+            inner: the variables of which what reads it goes over rows.
         """
-        key, numbered = key_of(factors, kept)
+        product, numbered = key_of(factors, kept, self.symmetric)
+        key = product, self.dtype
         if key not in self._made:
             terms, result = make()
-            # Dimensions in the order of the text, of which the last is most often that of a row.
-            seen = dict.fromkeys(v for factor in factors for v in _ordered(factor) if v in kept)
-            self._made[key] = self._store(terms, tuple(seen), result), tuple(numbered.index(v) for v in seen)
+            seen = self._dimensions(factors, kept, terms, result, inner)
+            self._made[key] = self._store(terms, seen, result, loops), tuple(numbered.index(v) for v in seen)
+        else:
+            self.rules[SHARE] = None
+            self.reads_transposes |= bool(self.symmetric)
         name, places = self._made[key]
         return Access(name, tuple(numbered[place] for place in places))
 
-    def _store(self, terms: tuple[ProductTerm, ...], indices: tuple[IndexVar, ...], result: EntrySet) -> str:
-        name = generated_name(self._target, "part", self._results)
-        self.bytes += self._bytes_of(result)
-        self._results[name] = indices, result
-        self.parts.append(Part(Access(name, indices), expression_of(terms)))
-        self.nanoseconds += sum(self.time(term.factors, frozenset(indices)).nanoseconds for term in terms)
+    def _dimensions(
+        self,
+        factors: Sequence[Factor],
+        kept: frozenset[IndexVar],
+        terms: Sequence[ProductTerm],
+        result: EntrySet,
+        inner: frozenset[IndexVar],
+    ) -> tuple[IndexVar, ...]:
+        """Returns the variables of a part in the order of the text, in which the last is most often that of a row.
+
+        The last of an array are those that only arrays have, in it or in what reads it: loops over rows are inner ones.
+        """
+        read = [access for factor in factors for access in accesses_in(factor)]
+        seen = tuple(dict.fromkeys(v for access in read for v in access.indices if v in kept))
+        if result.sparse or len(seen) < 2:
+            return seen
+        walked = union(relation for term in terms for relation in self.relations(term.factors) if relation.sparse)
+        rows = self.estimates.bits(inner) | (self.estimates.bits(seen) & ~walked if walked else 0)
+        return tuple(sorted(seen, key=lambda variable: self.estimates.bit(variable) & rows > 0))
+
+    def _store(
+        self,
+        terms: tuple[ProductTerm, ...],
+        indices: tuple[IndexVar, ...],
+        result: EntrySet,
+        loops: PartLoops | None,
+    ) -> str:
+        name = generated_name(self._target, "part", self._results.keys() | self.facts.keys())
+        self.nests.work += _WORK_OF_PART
+        if loops and loops.base and loops.base not in self.replaced:
+            self.replaced[loops.base] = self._bytes_of(result)
+        else:
+            self.bytes += self._bytes_of(result)
+        order = result.order if result.sparse else tuple(map(self.estimates.bit, indices))
+        self._results[name] = indices, replace(result, order=order, in_memory=True)
+        kept = frozenset(indices)
+        is_array = self.has_arrays and not (result.sparse or loops) and len(terms) == 1
+        is_array = is_array and self.time(terms[0].factors, kept, as_written=True).sparse
+        times = [] if loops else [self.time(term.factors, kept, array=is_array) for term in terms]
+        by_blas = len(times) == 1 and times[0].by_blas
+        self.nanoseconds += loops.nanoseconds if loops else sum(time.nanoseconds for time in times)
+        expected = replace(result, most=result.entries)
+        estimate = PartEstimate(result.entries, result.sparse, self._bytes_of(expected))
+        self.parts.append(
+            Part(
+                Access(name, indices),
+                masked_value(terms),
+                self.dtype,
+                by_blas,
+                loops.order if loops else None,
+                is_array,
+                estimate,
+            )
+        )
         return name
 
-    def time(self, factors: Sequence[Factor], kept: frozenset[IndexVar]) -> NestTime:
-        """Returns the time of one loop nest over factors."""
+    def time(
+        self,
+        factors: Sequence[Factor],
+        kept: frozenset[IndexVar],
+        *,
+        as_written: bool = False,
+        array: bool = False,
+    ) -> NestTime:
+        """Returns the time of one loop nest over factors, or of BLAS where it takes less.
+
+        Args:
+            factors: the factors.
+            kept: the variables of the result.
+            as_written: whether loops compute it, whatever takes less.
+            array: whether the result is an array although loops could leave elements out.
+        """
         relations = self.relations(factors)
-        inside = frozenset[IndexVar]().union(*(relation.variables for relation in relations))
         if not relations:
             return NestTime(0.0, 1.0, 1.0, False, 1.0)
-        nest = nest_time(relations, kept & inside, self.estimates)
-        return replace(nest, nanoseconds=nest.nanoseconds + self._functions(factors, kept, nest.places))
+        loops = as_written or len(relations) < len(factors)  # scalars are none of BLAS's
+        variables = self.estimates.bits(kept) & union(relations)
+        nest = (self.nests.in_loops if loops else self.nests.exact)(relations, variables, array=array)
+        functions = self._functions(factors, kept, nest.places)
+        return replace(nest, nanoseconds=nest.nanoseconds + functions) if functions else nest
 
     def _functions(self, factors: Sequence[Factor], kept: frozenset[IndexVar], places: float) -> float:
-        """Returns the time of functions in a loop nest; those of the result's variables are outside of inner loops."""
+        """Returns the time of functions in a loop nest; those of the result's variables are outside of inner loops.
+
+        Loops over a function that has values where sparse tensors have none meet their rows at each of its places.
+        """
         total = 0.0
         for factor in factors:
-            bodies = _bodies(factor)
-            count = sum(isinstance(node, Call) for body in bodies for node in walk(body))
+            if isinstance(factor, Access):
+                continue
             variables = variables_of(factor)
-            often = min(places, self.estimates.space(variables)) if variables <= kept else places
-            total += MACHINE.function * count * often
+            if isinstance(factor, Opaque) and not self.relation(factor).sparse and self.reads_sparse(factor.body):
+                total += self.nests.machine.meet * min(places, self.space(variables))
+            if count := sum(map(_is_slow, (node for body in _bodies(factor) for node in walk(body)))):
+                often = min(places, self.space(variables)) if variables <= kept else places
+                total += self.nests.machine.function * count * often
         return total
+
+    def reads_sparse(self, node: Expr) -> bool:
+        """Returns whether an expression reads a sparse tensor."""
+        return any(self.relation(access).sparse for access in accesses_of(node))
+
+    def space(self, variables: frozenset[IndexVar]) -> float:
+        """Returns how many places an array over some variables has."""
+        return self.estimates.space(self.estimates.bits(variables))
 
     def relations(self, factors: Sequence[Factor]) -> list[EntrySet]:
         """Returns what factors with variables are to estimates."""
-        return [self.relation(factor) for factor in factors if variables_of(factor)]
+        return [found for found in map(self.relation, factors) if found.variables]
 
     def relation(self, factor: Factor) -> EntrySet:
         """Returns what a factor is to estimates."""
-        match factor:
-            case Access(tensor) if tensor in self._results:
-                return _at(*self._results[tensor], factor.indices)
-            case Access(tensor):
-                return self._facts[tensor].relation(factor.indices)
-            case Opaque(body) if (found := self._entries_of(body)) is not None:
-                return found
-            case _:
-                return self.array(variables_of(factor))
+        seen = self._of_objects.get(id(factor)) or self._of_readers.get(id(factor))
+        if seen is not None:
+            return seen[1]
+        if isinstance(factor, Access):
+            found, reads = self._of_access(factor), [factor]
+        elif isinstance(factor, Opaque):
+            reads = [*accesses_of(factor.body)]
+            found = self._of_function(factor, reads)
+        else:
+            found, reads = self._computed(factor), []
+        parts = any(access.tensor in self._results for access in reads)
+        (self._of_readers if parts else self._of_objects)[id(factor)] = factor, found
+        return found
 
-    def array(self, variables: frozenset[IndexVar]) -> EntrySet:
-        """Returns the relation of an array over some variables."""
-        return EntrySet(variables, self.estimates.space(variables), False, {}, {})
+    def _computed(self, factor: Factor) -> EntrySet:
+        """Returns the relation of what loops compute everywhere from what it reads."""
+        read = [self.space(variables_of(access)) for access in accesses_in(factor)]
+        return self.array(variables_of(factor), max(read, default=1.0))
 
-    def _entries_of(self, body: Expr) -> EntrySet | None:
-        """Returns the relation of a function of a sparse tensor, if it is zero where that has no entry."""
-        for access in accesses_of(body):
+    def _of_access(self, access: Access) -> EntrySet:
+        known = self._of_parts if access.tensor in self._results else self._of_tensors
+        found = known.get(access)
+        if found is None:
+            variables = tuple(map(self.estimates.bit, access.indices))
+            if access.tensor in self._results:
+                own, relation = self._results[access.tensor]
+                found = relation.at(tuple(map(self.estimates.bit, own)), variables)
+            else:
+                found = self.facts[access.tensor].relation(access.tensor, variables)
+            known[access] = found
+        return found
+
+    def array(self, variables: frozenset[IndexVar], read: float = math.inf) -> EntrySet:
+        """Returns the relation of what has a value everywhere, over some variables.
+
+        Args:
+            variables: the variables.
+            read: how many elements are read for it, where these are fewer than it has values.
+        """
+        bits = self.estimates.bits(variables)
+        key = bits, min(read, self.estimates.space(bits))
+        if key not in self._of_tensors:
+            self._of_tensors[key] = EntrySet(bits, key[1], False, {}, {}, in_memory=False)
+        return self._of_tensors[key]
+
+    def _of_function(self, factor: Opaque, reads: Sequence[Access]) -> EntrySet:
+        """Returns the relation of a function: of a sparse tensor, if it is zero where that has no entry."""
+        variables = self.estimates.bits(variables_of(factor))
+        for access in reads:
             relation = self.relation(access)
-            if relation.sparse and vanishes(body, [access]):
-                return relation
-        return None
+            if relation.sparse and not relation.variables & ~variables and vanishes(factor.body, [access]):
+                return relation.over(variables, self.estimates.space(variables & ~relation.variables))
+        return self._computed(factor)
+
+
+def _is_slow(node: Expr) -> bool:
+    """Returns whether a node is a function that takes more than an instruction or two."""
+    match node:
+        case Call("pow", (_, Literal(2))):
+            return False
+        case Call(function):
+            return function not in _FAST
+        case _:
+            return False
 
 
 def _bodies(factor: Factor) -> list[Expr]:
@@ -176,21 +394,3 @@ def _bodies(factor: Factor) -> list[Expr]:
             return [body]
         case Sum(terms):
             return [body for term in terms for each in term.factors for body in _bodies(each)]
-
-
-def _ordered(factor: Factor) -> tuple[IndexVar, ...]:
-    match factor:
-        case Access():
-            return factor.indices
-        case Sum(terms):
-            return tuple(dict.fromkeys(v for term in terms for each in term.factors for v in _ordered(each)))
-        case Opaque(body):
-            return tuple(dict.fromkeys(v for access in accesses_of(body) for v in access.indices))
-
-
-def _at(own: tuple[IndexVar, ...], relation: EntrySet, indices: tuple[IndexVar, ...]) -> EntrySet:
-    """Returns the relation of a part at other variables than it was made at."""
-    names = dict(zip(own, indices, strict=True))
-    largest = {names[v]: number for v, number in relation.largest.items()}
-    squares = {names[v]: number for v, number in relation.squares.items()}
-    return EntrySet(frozenset(indices), relation.entries, relation.sparse, largest, squares, most=relation.most)

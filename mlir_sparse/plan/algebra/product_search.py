@@ -3,27 +3,47 @@
 Dynamic programming over sets of factors, as orders of joins are found in databases (Selinger et al. 1979). Of each set
 it knows the cheapest loop nest over factors and over parts that are sets themselves. Sets that are equal up to the
 names of variables are made once.
+
+A factor is a bit, and a set of factors a number with their bits.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
-from mlir_sparse.plan.algebra.nest_times import MACHINE, MachineTimes, nest_time
+from mlir_sparse.plan.algebra.copied_operands import with_copies
+from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of
+from mlir_sparse.plan.algebra.factor_partitions import (
+    PARTITIONED,
+    PARTITIONS,
+    interchangeable,
+    without_alike,
+    without_some,
+)
+from mlir_sparse.plan.algebra.loop_times import NestTime
+from mlir_sparse.plan.algebra.nest_loops import order_left
+from mlir_sparse.plan.algebra.nest_times import NestTimes
 
-__all__ = ["ProductSearch", "Way"]
+__all__ = ["Members", "ProductSearch", "Way", "result_of"]
 
-# Up to so many factors all partitions are tried, up to the second number all pairs of parts; then pairs are joined.
-_PARTITIONED, _HALVED = 4, 7
+# Up to PARTITIONED factors all partitions are tried, and whether each factor is summed first; beyond, pairs of parts,
+# and one part with all others as they are. Up to the first number of factors no such way is left out. Beyond, pairs are
+# joined first; then sets are searched up to the second number of factors, as long as no more ways than the third number
+# are looked at.
+_EXACT, _HALVED, _WORK = 6, 9, 1000
+# From this share of its elements on a part is an array.
+_FULL = 0.25
 # A plan must be so much cheaper than another to be taken in its place: estimates are no better.
 _NOTICED = 0.999
+# The same where a factor is summed in the loops that read it, which take longer than by estimate if anything.
+_UNSUMMED = 0.95
 
-Members = frozenset[int]
+# The bits of a set of factors.
+Members = int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +55,14 @@ class Way:
         result: the result as another nest's operand.
         read: the factors that the last loop nest reads as they are.
         made: the sets of factors that are made first, each a part that it reads.
+        by_blas: whether BLAS computes it, in place of a loop nest.
     """
 
     nanoseconds: float
     result: EntrySet
     read: Members
     made: tuple[Members, ...] = ()
+    by_blas: bool = False
 
 
 class ProductSearch:
@@ -49,162 +71,320 @@ class ProductSearch:
     Args:
         relations: what each factor is to estimates.
         kept: the variables of the result.
-        estimates: estimates for the variables.
+        nests: the times of loop nests.
         key: what sets have in common that are equal up to the names of variables.
-        is_made: whether a set with such a key is there already.
+        is_made: whether a set with such a key is there already; None where nothing is.
         fits: whether a part with a result fits in memory.
-        machine: the times of steps.
+        has_arrays: whether parts that are nearly full may be arrays.
+        occurrence: what sets have in common that are equal at the same variables; their key by default.
+        into_array: whether the result is an array although loops could leave elements out.
     """
 
     def __init__(
         self,
         relations: Sequence[EntrySet],
-        kept: frozenset[IndexVar],
-        estimates: Estimates,
+        kept: int,
+        nests: NestTimes,
         key: Callable[[Members], Hashable],
-        is_made: Callable[[Hashable], bool],
+        is_made: Callable[[Hashable], bool] | None,
         fits: Callable[[EntrySet], bool],
-        machine: MachineTimes = MACHINE,
+        *,
+        has_arrays: bool = False,
+        occurrence: Callable[[Members], Hashable] | None = None,
+        into_array: bool = False,
     ) -> None:
-        self._relations = relations
-        self._kept = kept
-        self._estimates = estimates
+        self.whole: Members = (1 << len(relations)) - 1
+        self._relations = {1 << number: relation for number, relation in enumerate(relations)}
+        self._result = kept
+        self.nests = nests
         self._key = key
         self._is_made = is_made
+        # By set its key, as a number, and whether a set with that key is made already.
+        self._keys: dict[Members, tuple[int, bool]] = {}
+        self._numbers: dict[Hashable, int] = {}
         self._fits = fits
-        self._machine = machine
+        self._has_arrays = has_arrays
+        self._occurrence = occurrence
+        self._arrays: dict[Members, bool] = {self.whole: into_array}
         self._ways: dict[Members, Way] = {}
         self._linked: dict[Members, bool] = {}
+        self._kept: dict[Members, int] = {}
+        self._variables: dict[Members, int] = {0: 0}
+        # The ways of sets that joining pairs came to, for those that are not searched.
+        self._joined: dict[Members, Way] = {}
+        # The work after which only ways that are known are taken.
+        self._end = math.inf if len(relations) <= _EXACT else 0
+        # The factors that are read as they are: no variable is summed over in one of them alone.
+        self._plain = sum(one for one, each in self._relations.items() if each.variables == self.kept(one))
 
-    @cached_property
-    def whole(self) -> Members:
-        """Returns the set of all factors."""
-        return frozenset(range(len(self._relations)))
-
-    def kept(self, members: Members) -> frozenset[IndexVar]:
+    def kept(self, members: Members) -> int:
         """Returns the variables of a set that the result or other factors have."""
-        others = self._variables(self.whole - members)
-        return self._variables(members) & (self._kept | others)
+        found = self._kept.get(members)
+        if found is None:
+            others = self._result | self.variables(self.whole & ~members)
+            found = self._kept[members] = self.variables(members) & others
+        return found
+
+    def variables(self, members: Members) -> int:
+        """Returns the variables of a set."""
+        found = self._variables.get(members)
+        if found is None:
+            found = 0
+            for one in bits_of(members):
+                found |= self._relations[one].variables
+            self._variables[members] = found
+        return found
 
     def best(self, members: Members) -> Way:
         """Returns the cheapest way to compute a set."""
-        if members not in self._ways:
-            if len(members) > _HALVED:
-                self._join_pairs(members)
-            found = self.in_one_nest(members)
-            for parts in self._partitions(members):
-                found = self._cheaper(found, members, parts)
-            self._ways[members] = found
-        return self._ways[members]
+        found = self._ways.get(members)
+        if found is None:
+            if members in self._joined and self.nests.work >= self._end:
+                return self._joined[members]
+            found = self._ways[members] = self._searched(members)
+        return found
+
+    @cached_property
+    def ranked(self) -> tuple[Way, ...]:
+        """Returns the cheapest way for each choice of what the last loop nest of the product reads, cheapest first."""
+        best = self.best(self.whole)
+        first = self.in_one_nest(self.whole)
+        beyond = replace(first, nanoseconds=math.inf)
+        made = (self._choices(parts)[0] for parts in self._partitions(self.whole))
+        found = [first, *(self._with_parts(beyond, self.whole, parts) for parts in made)]
+        others = {way.made: way for way in found if way is not None and way.made != best.made}
+        return (best, *sorted(others.values(), key=lambda way: way.nanoseconds))
+
+    def take(self, rank: int) -> None:
+        """Takes another way than the cheapest to compute the product, by its place among `ranked`."""
+        self._ways[self.whole] = self.ranked[rank]
+
+    def _searched(self, members: Members) -> Way:
+        found = self.in_one_nest(members)
+        if members == self.whole and members.bit_count() > _EXACT:
+            self._join_pairs()
+            joined = self._joined.get(members, found)
+            found = joined if joined.nanoseconds < found.nanoseconds * _NOTICED else found
+            if members.bit_count() > _HALVED:
+                return self._cheaper(found, members, list(bits_of(members))) or found
+            self._end = self.nests.work + _WORK
+            self._find_small_sets()
+        for parts in self._partitions(members):
+            found = self._cheaper(found, members, parts) or found
+        return self._refined(found, members)
+
+    def _refined(self, found: Way, members: Members) -> Way:
+        """Returns a way in which single factors are summed first, or are not, where that is cheaper."""
+        if not members & (members - 1):
+            return found
+        for one in bits_of(members):
+            if one in found.made:
+                fewer = tuple(part for part in found.made if part != one)
+                found = self._with_parts(found, members, fewer, _UNSUMMED) or found
+            elif one & found.read and not self._is_read(one):
+                found = self._with_parts(found, members, (*found.made, one)) or found
+        return found
 
     def in_one_nest(self, members: Members) -> Way:
         """Returns the way without parts: one loop nest over all factors of a set."""
-        return self._way(members, members, ())
+        operands = [self._relations[one] for one in bits_of(members)]
+        nest = self.nests.exact(operands, self.kept(members), array=self.is_array(members))
+        if not self.is_array(members) and self._fills_array(members, nest):
+            nest = self.nests.exact(operands, self.kept(members), array=True)
+        return self._way(members, members, (), operands, nest)
 
-    def _variables(self, members: Members) -> frozenset[IndexVar]:
-        return frozenset[IndexVar]().union(*(self._relations[one].variables for one in members))
+    def is_array(self, members: Members) -> bool:
+        """Returns whether the result of a set is an array although loops could leave elements out, as far as known."""
+        return self._arrays.get(members, False)
+
+    def _fills_array(self, part: Members, nest: NestTime) -> bool:
+        """Returns whether a part is an array, as its loops would fill most of one, and memory has room for that."""
+        found = self._arrays.get(part)
+        if found is None:
+            kept = self.kept(part)
+            space = self.nests.estimates.space(kept)
+            fills = nest.entries > _FULL * space if nest.sparse else bool(nest.copied)
+            full = self._has_arrays and fills
+            found = self._arrays[part] = full and self._fits(EntrySet(kept, space, False, {}, {}))
+        return found
 
     def _is_read(self, part: Members) -> bool:
         """Returns whether a part is a factor that is read as it is: no variable is summed over in it alone."""
-        return len(part) == 1 and self._variables(part) == self.kept(part)
+        return not part & (part - 1) and bool(part & self._plain)
 
-    def _cheaper(self, found: Way, members: Members, parts: tuple[Members, ...]) -> Way:
-        made = tuple(part for part in parts if not self._is_read(part))
-        below = 0.0
-        for part in {self._key(part): part for part in made}.values():
+    def _cheaper(self, found: Way, members: Members, parts: Sequence[Members]) -> Way | None:
+        """Returns the way with some parts, if it is cheaper than another.
+
+        Single factors of which variables are summed over are parts, or they are read as they are.
+        """
+        everything, *others = self._choices(parts)
+        better = self._with_parts(found, members, everything)
+        for made in others:
+            better = self._with_parts(better or found, members, made, _UNSUMMED) or better
+        return better
+
+    def _choices(self, parts: Sequence[Members]) -> list[tuple[Members, ...]]:
+        """Returns which of some parts are made: all that are sums, and of few factors all but some single ones."""
+        made = tuple([part for part in parts if not self._is_read(part)])
+        fewer = without_some(made) if self.whole.bit_count() <= PARTITIONED else ()
+        return [made, *(without_alike(fewer, self._alike) if self._alike else fewer)]
+
+    def _with_parts(
+        self, found: Way, members: Members, made: tuple[Members, ...], noticed: float = _NOTICED
+    ) -> Way | None:
+        """Returns the way in which some parts are made and other factors read, if it is cheaper than another."""
+        self.nests.work += 1
+        most, below, seen = found.nanoseconds * noticed, 0.0, 0
+        may_be_equal = len(made) > 1 or self._is_made is not None
+        for part in made:
+            is_made = False
+            if may_be_equal:
+                number, is_made = self._keys.get(part) or self._numbered(part)
+                if seen >> number & 1:
+                    continue
+                seen |= 1 << number
             way = self.best(part)
-            below += 0.0 if self._is_made(self._key(part)) else way.nanoseconds
-            if below >= found.nanoseconds or not self._fits(way.result):
-                return found
-        read = members.difference(*made)
-        way = self._way(members, read, made, below)
-        return way if way.nanoseconds < found.nanoseconds * _NOTICED else found
+            below += 0.0 if is_made else way.nanoseconds
+            if below >= most or not self._fits(way.result):
+                return None
+        read = members & ~sum(made)
+        operands = [self._relations[one] for one in bits_of(read)] + self._results_of(made)
+        nest = self.nests.of(operands, self.kept(members), most - below, array=self.is_array(members))
+        if nest is None or below + nest.nanoseconds >= most:
+            return None
+        return self._way(members, read, made, operands, nest, below)
 
-    def _way(self, members: Members, read: Members, made: tuple[Members, ...], below: float = 0.0) -> Way:
-        operands = [*(self._relations[one] for one in sorted(read)), *(self.best(part).result for part in made)]
-        kept = self.kept(members)
-        nest = nest_time(operands, kept, self._estimates, self._machine)
-        result = EntrySet(kept, nest.entries, nest.sparse, *_degrees(operands, kept), most=nest.most)
-        return Way(below + nest.nanoseconds, result, read, made)
+    def _results_of(self, made: tuple[Members, ...]) -> list[EntrySet]:
+        """Returns the results of parts, one object where they are equal at the same variables."""
+        if self._occurrence is None or len(made) < 2:
+            return [self.best(part).result for part in made]
+        found: dict[Hashable, EntrySet] = {}
+        return [found.setdefault(self._occurrence(part), self.best(part).result) for part in made]
 
-    def _partitions(self, members: Members) -> Iterator[tuple[Members, ...]]:
-        ordered = sorted(members)
-        if len(ordered) == 1:
+    def _numbered(self, part: Members) -> tuple[int, bool]:
+        key = self._key(part)
+        is_made = self._is_made is not None and self._is_made(key)
+        found = self._keys[part] = self._numbers.setdefault(key, len(self._numbers)), is_made
+        return found
+
+    def _way(
+        self,
+        members: Members,
+        read: Members,
+        made: tuple[Members, ...],
+        operands: Sequence[EntrySet],
+        nest: NestTime,
+        below: float = 0.0,
+    ) -> Way:
+        result = result_of(operands, self.kept(members), nest)
+        return Way(below + nest.nanoseconds, result, read, made, nest.by_blas)
+
+    # -- which parts ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _alike(self) -> dict[Members, int]:
+        """Returns by factor a number that it shares with those that may change places with it, if there are any."""
+        return interchangeable(self._relations, self._result, self._key)
+
+    def _partitions(self, members: Members) -> Iterator[Sequence[Members]]:
+        found = self._all_partitions(members)
+        return without_alike(found, self._alike) if self._alike else found
+
+    def _all_partitions(self, members: Members) -> Iterator[Sequence[Members]]:
+        singles = bits_of(members)
+        if len(singles) == 1:
             return
-        singles = tuple(frozenset({one}) for one in ordered)
-        if not all(map(self._is_read, singles)):
+        if members & ~self._plain:
             yield singles
-        for parts in self._splits(ordered):
-            if all(len(part) == 1 or self._is_linked(part) for part in parts):
+        if len(singles) <= PARTITIONED:
+            yield from self._set_partitions(singles)
+        else:
+            yield from self._halves_and_rests(singles)
+
+    def _set_partitions(self, singles: Sequence[Members]) -> Iterator[Sequence[Members]]:
+        for partition in PARTITIONS[len(singles)]:
+            parts = [sum([singles[place] for place in part]) for part in partition]
+            if all(map(self._is_part, parts)):
                 yield parts
 
-    def _splits(self, ordered: list[int]) -> Iterator[tuple[Members, ...]]:
-        if len(ordered) <= _PARTITIONED:
-            yield from (parts for parts in _set_partitions(ordered) if 1 < len(parts) < len(ordered))
-        elif len(ordered) <= _HALVED:
-            yield from _halves_and_rests(ordered)
-        else:
-            yield from self._joined
+    def _halves_and_rests(self, singles: Sequence[Members]) -> Iterator[Sequence[Members]]:
+        """Yields two parts, each made first, and one part that is made first with all others as they are."""
+        members = sum(singles)
+        for size in range(2, len(singles)):
+            for chosen in itertools.combinations(singles, size):
+                part = sum(chosen)
+                if self._is_part(part):
+                    rest = members ^ part
+                    if rest & (rest - 1) and chosen[0] == singles[0] and self._is_part(rest):
+                        yield [part, rest]
+                    yield [part, *bits_of(rest)]
+
+    def _is_part(self, part: Members) -> bool:
+        """Returns whether a set may be a part: a factor, or some that variables link, if there is time to plan it."""
+        if not part & (part - 1):
+            return True
+        return (self._linked.get(part) or self._is_linked(part)) and (
+            part in self._ways or part in self._joined or self.nests.work < self._end
+        )
 
     def _is_linked(self, members: Members) -> bool:
         """Returns whether variables link all factors of a set: a product of others is larger than both."""
-        if members not in self._linked:
-            left, reached = set(members), self._variables(frozenset({min(members)}))
-            while True:
-                near = {
-                    one
-                    for one in left
-                    if self._relations[one].variables & reached or not self._relations[one].variables
-                }
-                if not near:
+        found = self._linked.get(members)
+        if found is None:
+            first, *left = (self._relations[one].variables for one in bits_of(members))
+            reached = first
+            while left:
+                apart = [own for own in left if own and not own & reached]
+                if len(apart) == len(left):
                     break
-                left -= near
-                reached |= self._variables(frozenset(near))
-            self._linked[members] = not left
-        return self._linked[members]
+                for own in left:
+                    reached |= own if not own or own & reached else 0
+                left = apart
+            found = self._linked[members] = not left
+        return found
 
-    _joined: tuple[tuple[Members, ...], ...] = ()
+    # -- many factors --------------------------------------------------------------------------------------------
 
-    def _join_pairs(self, members: Members) -> None:
-        """Finds a way for many factors: the cheapest pair is joined, until two parts are left."""
-        left = [frozenset({one}) for one in sorted(members)]
-        while len(left) > 2:
+    def _join_pairs(self) -> None:
+        """Finds a way for many factors: the cheapest pair of factors or parts is joined, until all are one."""
+        left, found = list(bits_of(self.whole)), dict[Members, Way]()
+        while len(left) > 1:
             pairs = [(a, b) for a, b in itertools.combinations(left, 2) if self._is_linked(a | b)]
-            ways = {a | b: self._cheaper(self.in_one_nest(a | b), a | b, (a, b)) for a, b in pairs}
-            if not ways:
+            for a, b in pairs:
+                if a | b not in found:
+                    one_nest = self.in_one_nest(a | b)
+                    found[a | b] = self._cheaper(one_nest, a | b, (a, b)) or one_nest
+            if not pairs:
                 break
-            pair = min(ways, key=lambda one: ways[one].nanoseconds)
-            self._ways[pair] = ways[pair]
-            left = [*(one for one in left if not one <= pair), pair]
-        self._joined = (tuple(left),)
+            pair = min((a | b for a, b in pairs), key=lambda both: found[both].nanoseconds)
+            self._joined[pair] = found[pair]
+            left = [*(one for one in left if not one & pair), pair]
+
+    def _find_small_sets(self) -> None:
+        """Finds the ways of sets, of small ones first, which larger ones have as parts, while there is time."""
+        singles = list(bits_of(self.whole))
+        for size in range(2, len(singles)):
+            for chosen in itertools.combinations(singles, size):
+                if self.nests.work >= self._end:
+                    return
+                if self._is_linked(sum(chosen)):
+                    self.best(sum(chosen))
 
 
-def _degrees(
-    operands: Sequence[EntrySet], kept: frozenset[IndexVar]
-) -> tuple[dict[IndexVar, float], dict[IndexVar, float]]:
-    """Returns the degrees of a result: those of an operand that has all its variables, whose entries it inherits."""
-    for operand in operands:
-        if operand.sparse and operand.variables == kept:
-            return dict(operand.largest), dict(operand.squares)
-    return {}, {}
+def result_of(operands: Sequence[EntrySet], kept: int, nest: NestTime) -> EntrySet:
+    """Returns the result of a loop nest as an operand of another.
 
-
-def _set_partitions(items: list[int]) -> Iterator[tuple[Members, ...]]:
-    if not items:
-        yield ()
-        return
-    first, *rest = items
-    for size in range(len(rest) + 1):
-        for chosen in itertools.combinations(rest, size):
-            left = [one for one in rest if one not in chosen]
-            yield from ((frozenset((first, *chosen)), *parts) for parts in _set_partitions(left))
-
-
-def _halves_and_rests(items: list[int]) -> Iterator[tuple[Members, ...]]:
-    """Yields two parts, each made first, and one part that is made first with all others as they are."""
-    for size in range(2, len(items)):
-        for chosen in itertools.combinations(items, size):
-            rest = [one for one in items if one not in chosen]
-            if len(rest) > 1 and chosen[0] == items[0]:
-                yield frozenset(chosen), frozenset(rest)
-            yield (frozenset(chosen), *(frozenset({one}) for one in rest))
+    Args:
+        operands: the operands of the nest.
+        kept: the variables of its result.
+        nest: what it takes.
+    """
+    operands = with_copies(operands, nest.copied)
+    inherits = [one for one in operands if one.sparse and one.variables == kept]
+    # Entries are those of an operand that has all variables, and so are their degrees.
+    largest, squares = (inherits[0].largest, inherits[0].squares) if inherits else ({}, {})
+    sparse = [one for one in operands if one.sparse] if nest.sparse else []
+    order = order_left(sparse, kept) if sparse else None
+    # Arrays beside it change its values, not where it has entries.
+    pattern = sparse[0].pattern if inherits and len(sparse) == 1 else None
+    return EntrySet(kept, nest.entries, nest.sparse, largest, squares, order, nest.most, pattern=pattern)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import Access, IndexVar, accesses_of
-from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
-from mlir_sparse.plan.algebra.estimates import EntrySet
-from mlir_sparse.plan.algebra.normal_form import Factor, Opaque, ProductTerm, Sum, variables_of
+from mlir_sparse.plan.algebra.algebra_rules import ASSOCIATE, COPY, HOIST, IN_PLACE, KEEP_MASK, PUSH_SUMS
+from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of, name_of
+from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of, union
+from mlir_sparse.plan.algebra.masked_functions import without_known_masks
+from mlir_sparse.plan.algebra.mixed_sums import with_sums_made
+from mlir_sparse.plan.algebra.normal_form import (
+    Computed,
+    Factor,
+    Opaque,
+    ProductTerm,
+    Sum,
+    expression_of,
+    variables_of,
+)
+from mlir_sparse.plan.algebra.part_loops import PartLoops
 from mlir_sparse.plan.algebra.part_store import PartStore
 from mlir_sparse.plan.algebra.product_search import Members, ProductSearch
 
@@ -19,34 +32,80 @@ Variables = frozenset[IndexVar]
 
 # A factor is computed for all of its places beforehand if loops would compute it this many times as often.
 _OFTEN = 2.0
+# Products of more factors have arrays over equal variables multiplied first: a search takes twice as long for each.
+_MANY = 5
 
 
 class Statement(PartStore):
     """A statement for which parts are made.
 
-    `written` is the time of the sums inside of functions, as they are written.
+    `own_type` is the element type that all tensors have and the statement computes in, if that is one of BLAS's.
+    `written` is the time of the sums inside of functions, as they are written. `instead` has the number of a product,
+    and which of its ways to take in place of the cheapest; `searches` are those of the products so far.
     """
 
+    own_type: DType | None = None
     written = 0.0
+    instead: tuple[int, int] | None = None
+    searches: tuple[ProductSearch, ...] = ()
 
-    def nest(self, term: ProductTerm, kept: Variables) -> ProductTerm:
-        """Returns a product as one loop nest takes it, after making its parts.
+    def nest(self, term: ProductTerm, kept: Variables, *, alone: bool = False, into_array: bool = False) -> ProductTerm:
+        """Returns a product as one loop nest takes it, or BLAS, after making its parts.
 
         Args:
             term: the product.
             kept: the variables of its result.
+            alone: whether it is the whole statement, which BLAS may compute without a part.
+            into_array: whether its result is an array although loops could leave elements out.
         """
-        factors = self._closed(term, kept)
-        scalars = tuple(factor for factor in factors if not variables_of(factor))
-        others = tuple(factor for factor in factors if variables_of(factor))
+        factors = self._closed(self._one_way(term.factors), kept)
+        scalars = tuple([factor for factor in factors if not self.relation(factor).variables])
+        others = tuple([factor for factor in factors if self.relation(factor).variables])
         if not term.bound:  # loops over the result take all factors, each once for each of its elements
             return replace(term, factors=factors)
-        search = self._search(others, kept)
-        body = self._masked(self._nest_of(search, others, search.whole), kept)
+        others = self._bundled(others, kept)
+        search = self._search(others, kept, into_array=into_array)
+        if self.instead is not None and self.instead[0] == len(self.searches):
+            search.take(self.instead[1])
+        self.searches = (*self.searches, search)
+        if search.best(search.whole).by_blas and not (alone and not scalars and not term.negative):
+            return ProductTerm((*scalars, self._part_of(search, others, search.whole)), negative=term.negative)
+        body = self._nest_of(search, others, search.whole)
         return ProductTerm((*scalars, *body.factors), body.bound, term.negative)
 
-    def closed_sum(self, terms: tuple[ProductTerm, ...]) -> Access:
-        """Returns a sum of products as a part that functions read."""
+    def _bundled(self, factors: tuple[Factor, ...], kept: Variables) -> tuple[Factor, ...]:
+        """Returns many factors with arrays over equal variables as one, so that the search has fewer."""
+        if len(factors) <= _MANY:
+            return factors
+        together: dict[Variables, list[Factor]] = {}
+        for factor in factors:
+            if isinstance(factor, Access) and not self.relation(factor).sparse:
+                together.setdefault(variables_of(factor), []).append(factor)
+        places = self.estimates.join(self.relations(factors))
+        found = list(factors)
+        for several in together.values():
+            if len(several) > 1:
+                bundle = Opaque(expression_of([ProductTerm(tuple(several))]))
+                found[found.index(several[0])] = self._hoisted(bundle, places, kept)
+                for other in several[1:]:
+                    found.remove(other)
+        return tuple(found)
+
+    def closed_sum(self, terms: tuple[ProductTerm, ...], computed: Computed) -> Access:
+        """Returns a sum of products as a part that functions read.
+
+        Args:
+            terms: the products.
+            computed: the element type that the functions compute in.
+        """
+        dtype = None if computed is None else computed(self.dtypes)
+        before, self.dtype = self.dtype, None if dtype == self.own_type else dtype
+        try:
+            return self._closed_sum(terms)
+        finally:
+            self.dtype = before
+
+    def _closed_sum(self, terms: tuple[ProductTerm, ...]) -> Access:
         self.written += sum(self.time_as_written(term, variables_of(term)) for term in terms)
         variables = frozenset[IndexVar]().union(*map(variables_of, terms))
         factor = self._sum(terms, variables)
@@ -54,81 +113,204 @@ class Statement(PartStore):
             return factor
         return self.part([factor], variables, lambda: ((ProductTerm((factor,)),), self.array(variables)))
 
-    def time_as_written(self, term: ProductTerm, kept: Variables) -> float:
+    def time_as_written(self, term: ProductTerm, kept: Variables, *, array: bool = False) -> float:
         """Returns the time of a product in one loop nest, after one each for the sums in parentheses that it has."""
         inner = (each for factor in term.factors if isinstance(factor, Sum) for each in factor.terms)
         below = sum(self.time_as_written(each, variables_of(each)) for each in inner if each.bound)
-        return below + self.time(term.factors, kept).nanoseconds
+        return below + self.time(term.factors, kept, as_written=True, array=array).nanoseconds
 
     # -- products ------------------------------------------------------------------------------------------------
 
-    def _search(self, factors: Sequence[Factor], kept: Variables) -> ProductSearch:
-        known: dict[Members, PartKey] = {}
+    def _search(self, factors: Sequence[Factor], kept: Variables, *, into_array: bool) -> ProductSearch:
+        known: dict[Members, tuple[PartKey, tuple[IndexVar, ...]]] = {}
+        # Sets of factors that all read other tensors are equal to no other set, nor to a part if there is none.
+        unlike = self.is_empty and len(set(map(name_of, factors))) == len(factors)
 
-        def key(members: Members) -> PartKey:
+        def occurrence(members: Members) -> tuple[PartKey, tuple[IndexVar, ...]]:
             if members not in known:
-                known[members] = key_of([factors[one] for one in sorted(members)], search.kept(members))[0]
+                chosen = [factor for place, factor in enumerate(factors) if members >> place & 1]
+                kept = self.estimates.variables(search.kept(members))
+                known[members] = key_of(chosen, kept, self.symmetric)
             return known[members]
 
+        def key(members: Members) -> PartKey | Members:
+            return members if unlike else occurrence(members)[0]
+
         relations = [self.relation(factor) for factor in factors]
-        search = ProductSearch(relations, kept, self.estimates, key, self.has, self.fits_alone)
+        bits = self.estimates.bits(kept)
+        search = ProductSearch(
+            relations,
+            bits,
+            self.nests,
+            key,
+            None if self.is_empty else self.has,
+            self.fits_alone,
+            has_arrays=self.has_arrays,
+            occurrence=None if unlike else occurrence,
+            into_array=into_array,
+        )
         return search
 
     def _nest_of(self, search: ProductSearch, factors: Sequence[Factor], members: Members) -> ProductTerm:
-        way, kept = search.best(members), search.kept(members)
-        places: dict[int, Factor] = {min(part): self._part_of(search, factors, part) for part in way.made}
-        places |= {one: factors[one] for one in way.read}
+        way, kept = search.best(members), self.estimates.variables(search.kept(members))
+        places: dict[int, Factor] = {part & -part: self._part_of(search, factors, part) for part in way.made}
+        places |= {one: factors[one.bit_length() - 1] for one in bits_of(way.read)}
         body = tuple(places[one] for one in sorted(places))
-        return ProductTerm(body, frozenset[IndexVar]().union(*map(variables_of, body)) - kept)
+        nest = ProductTerm(body, frozenset[IndexVar]().union(*map(variables_of, body)) - kept)
+        array = search.is_array(members)
+        nest = self._masked(self._copied(nest, kept, array=array), kept, array=array)
+        return self._in_order(nest, kept)
 
     def _part_of(self, search: ProductSearch, factors: Sequence[Factor], members: Members) -> Access:
         def make() -> tuple[tuple[ProductTerm, ...], EntrySet]:
-            return (self._nest_of(search, factors, members),), search.best(members).result
+            if members & (members - 1):
+                self.rules[ASSOCIATE] = None
+            nest = self._nest_of(search, factors, members)
+            if nest.bound:
+                self.rules[PUSH_SUMS] = None
+            return (nest,), search.best(members).result
 
-        return self.part([factors[one] for one in sorted(members)], search.kept(members), make)
+        chosen = [factors[one.bit_length() - 1] for one in bits_of(members)]
+        return self.part(chosen, self.estimates.variables(search.kept(members)), make)
 
-    def _masked(self, nest: ProductTerm, kept: Variables) -> ProductTerm:
-        """Returns a nest with one matrix as the mask of the product of two others, which is a sparse part.
+    def _copied(self, nest: ProductTerm, kept: Variables, *, array: bool) -> ProductTerm:
+        """Returns a nest that reads operands from copies in other storage, where that takes less."""
+        found = self.nests.exact(self.relations(nest.factors), self.estimates.bits(kept), array=array).copied
+        if not found:
+            return nest
+        copies = {id(one.operand): one.copy for one in found}
+        walked = [r for r in self.relations(nest.factors) if r.sparse and id(r) not in copies]
+        inner = variables_of(nest) - self.estimates.variables(union(walked))
+        factors = tuple(
+            self._copy(factor, copies[id(own)], inner) if id(own := self.relation(factor)) in copies else factor
+            for factor in nest.factors
+        )
+        return replace(nest, factors=factors)
 
-        Loops into a sparse result walk rows of the two and look the mask up, where those over a sum merge all three.
-        """
-        matrices = [
-            f for f in nest.factors if isinstance(f, Access) and len(f.indices) == 2 and self.relation(f).sparse
-        ]
-        for mask, left, right in itertools.permutations(matrices, 3):
-            (row, inner), (other, column) = left.indices, right.indices
-            rest = tuple(f for f in nest.factors if f not in (mask, left, right))
-            wanted = {row, column} == set(mask.indices) and not {row, column} <= kept
-            if inner != other or inner in kept or not wanted or any(inner in variables_of(f) for f in rest):
-                continue
-            product = ProductTerm((mask, left, right), frozenset({inner}))
-            result = replace(self.relation(mask), order=None)
-            part = self.part(product.factors, variables_of(product), lambda: ((product,), result))  # noqa: B023
-            return self._masked(ProductTerm((*rest, part), nest.bound - {inner}), kept)
-        return nest
+    def _copy(self, factor: Factor, copy: EntrySet, inner: Variables) -> Access:
+        self.rules[COPY] = None
+        return self.part([factor], variables_of(factor), lambda: ((ProductTerm((factor,)),), copy), inner=inner)
+
+    def _masked(self, nest: ProductTerm, kept: Variables, *, array: bool) -> ProductTerm:
+        """Returns a nest in which a product with a mask is a part, if that takes less than one nest."""
+        found = self.nests.exact(self.relations(nest.factors), self.estimates.bits(kept), array=array).masked
+        if found is None:
+            return nest
+        rest = list(nest.factors)
+        chosen = [next(factor for factor in rest if self.relation(factor) is each) for each in found.relations]
+        for factor in chosen:
+            rest.remove(factor)  # another factor may be equal to the mask
+        names = {self.estimates.bit(variable): variable for factor in chosen for variable in variables_of(factor)}
+        rows, summed, columns = (names[bit] for bit in found.order)
+        product = ProductTerm(tuple(self._turned(factor, found.order) for factor in chosen), frozenset({summed}))
+        loops = PartLoops(self.nests.of_mask(found), (rows, summed, columns))
+        self.rules[KEEP_MASK] = None
+        part = self.part(chosen, frozenset({rows, columns}), lambda: ((product,), found.result), loops)
+        return self._masked(ProductTerm((*rest, part), nest.bound - {summed}), kept, array=array)
+
+    # -- symmetric matrices --------------------------------------------------------------------------------------
+
+    def _one_way(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+        """Returns factors in which a symmetric matrix that is read both ways at its variables is read one way."""
+        if not self.symmetric:
+            return factors
+        seen: dict[tuple[str, Variables], Factor] = {}
+        found = tuple(
+            seen.setdefault((factor.tensor, variables_of(factor)), factor) if self._is_symmetric(factor) else factor
+            for factor in factors
+        )
+        self.reads_transposes |= found != factors
+        return found
+
+    def _in_order(self, nest: ProductTerm, kept: Variables) -> ProductTerm:
+        """Returns a nest that reads each symmetric matrix in the order of the loops."""
+        if not any(map(self._is_symmetric, nest.factors)):
+            return nest
+        order = self.nests.loop_order(self.relations(nest.factors), self.estimates.bits(kept))
+        return replace(nest, factors=tuple(self._turned(factor, order) for factor in nest.factors))
+
+    def _is_symmetric(self, factor: Factor) -> TypeGuard[Access]:
+        return isinstance(factor, Access) and factor.tensor in self.symmetric
+
+    def _turned(self, factor: Factor, order: Sequence[int]) -> Factor:
+        """Returns a factor, one of a symmetric matrix with the variable of its outer level outside in some loops."""
+        if not self._is_symmetric(factor):
+            return factor
+        storage = self.facts[factor.tensor].kind.encoding
+        assert storage is not None
+        outer, inner = (order.index(self.estimates.bit(factor.indices[dim])) for dim in storage.level_order)
+        if outer < inner:
+            return factor
+        self.reads_transposes = True
+        return Access(factor.tensor, factor.indices[::-1])
 
     # -- factors -------------------------------------------------------------------------------------------------
 
-    def _closed(self, term: ProductTerm, kept: Variables) -> tuple[Factor, ...]:
+    def _closed(self, factors: tuple[Factor, ...], kept: Variables) -> tuple[Factor, ...]:
         """Returns factors that one loop nest takes: functions and sums of arrays are made first where that pays."""
-        factors = tuple(self._sum(f.terms, variables_of(f)) if isinstance(f, Sum) else f for f in term.factors)
+        if all(isinstance(factor, Access) for factor in factors):
+            return factors
+        factors = without_known_masks(factors)
+        factors = tuple(self._sum(f.terms, variables_of(f)) if isinstance(f, Sum) else f for f in factors)
         places = self.estimates.join(self.relations(factors))
-        return tuple(self._hoisted(factor, places, kept) for factor in factors)
+        return tuple(self._hoisted(self._in_place(factor, places), places, kept) for factor in factors)
+
+    def _in_place(self, factor: Factor, places: float) -> Factor:
+        """Returns a function that reads sums of arrays and sparse tensors as arrays, if loops would read most of it."""
+        if not isinstance(factor, Opaque) or self.own_type is None or self.relation(factor).sparse:
+            return factor
+        if self.space(variables_of(factor)) > _OFTEN * places or not self.reads_sparse(factor.body):
+            return factor
+        return Opaque(with_sums_made(factor.body, self._mixed_sum))
+
+    def _mixed_sum(self, terms: tuple[ProductTerm, ...], even: bool) -> Access | None:
+        """Returns the access of a part that is a sum of sparse tensors and an array with all variables, and others."""
+        (walked, arrays), variables = self._sorted(terms), frozenset[IndexVar]().union(*map(variables_of, terms))
+        if any(self.reads_sparse(expression_of([term])) for term in arrays):
+            return None  # a function that has values where the tensor has none
+        whole = [term for term in arrays if isinstance(term.factors[0], Access) and variables_of(term) == variables]
+        result = replace(self.array(variables), in_memory=True)
+        if not walked or not whole or not self.fits_alone(result):
+            return None
+        if even and whole[0].negative:
+            terms = tuple(replace(term, negative=not term.negative) for term in terms)
+        self.rules[IN_PLACE] = None
+        return self.part([Sum(terms)], variables, lambda: (terms, result), self._added(walked, whole[0], result))
+
+    def _added(self, walked: Sequence[ProductTerm], whole: ProductTerm, result: EntrySet) -> PartLoops:
+        """Returns how sparse terms are added to an array: to the array of a part itself, else to a copy."""
+        machine = self.nests.machine
+        entries = sum(relation.entries for term in walked for relation in self.relations(term.factors))
+        total = machine.call + entries * (machine.walk + machine.look_up)
+        base = name_of(whole.factors[0])
+        if any(part.target.tensor == base for part in self.parts):
+            return PartLoops(total, base=base)
+        return PartLoops(total + result.entries * (machine.lane + machine.fresh_write))
+
+    def _sorted(self, terms: Sequence[ProductTerm]) -> tuple[list[ProductTerm], list[ProductTerm]]:
+        """Returns the terms of which loops walk entries, and the others."""
+        walked = [term for term in terms if any(relation.sparse for relation in self.relations(term.factors))]
+        return walked, [term for term in terms if term not in walked]
 
     def _hoisted(self, factor: Factor, places: float, kept: Variables) -> Factor:
         """Returns a function or a sum of arrays as a part, if loops would compute it more often than it has places."""
-        variables = variables_of(factor)
-        if isinstance(factor, Access) or not variables or variables <= kept or self.relation(factor).sparse:
+        if isinstance(factor, Access) or not (variables := variables_of(factor)):
+            return factor
+        if variables <= kept or self.relation(factor).sparse:
             return factor
         if isinstance(factor, Opaque) and not accesses_of(factor.body):
             return factor
-        if self.estimates.space(variables) * _OFTEN > places:
+        if self.space(variables) * _OFTEN > places:
             return factor
+        self.rules[HOIST] = None
         return self.part([factor], variables, lambda: ((ProductTerm((factor,)),), self.array(variables)))
 
     def _sum(self, terms: tuple[ProductTerm, ...], variables: Variables) -> Factor:
         """Returns a sum in parentheses: itself where it is one of arrays, else a part."""
         nests = tuple(self.nest(term, variables_of(term)) for term in terms)
+        match nests:
+            case (ProductTerm((Access() as whole,), bound, negative=False),) if not bound:
+                return whole
         sparse = any(relation.sparse for term in nests for relation in self.relations(term.factors))
         if not sparse and not any(term.bound for term in nests):
             return Sum(nests)
@@ -136,18 +318,21 @@ class Statement(PartStore):
         match closed:
             case (ProductTerm((Access() as whole,), negative=False),):
                 return whole
+        if not any(relation.sparse for term in closed for relation in self.relations(term.factors)):
+            return Sum(closed)  # what reads it decides whether to make it first
         return self.part([Sum(closed)], variables, lambda: (closed, self._union(closed, variables)))
 
     def _union(self, terms: tuple[ProductTerm, ...], variables: Variables) -> EntrySet:
         """Returns what a sum of terms without sums is to estimates."""
         found = [self.relations(term.factors) for term in terms]
-        covered = all(any(r.sparse and r.variables >= variables for r in each) for each in found)
-        if len(variables) < 2 or not covered:
+        bits = self.estimates.bits(variables)
+        covering = [[r for r in each if r.sparse and not bits & ~r.variables] for each in found]
+        if len(variables) < 2 or not all(covering):
             return self.array(variables)
-        space = self.estimates.space(variables)
+        space = self.estimates.space(bits)
         entries = min(space, sum(map(self.estimates.join, found)))
-        most = min(space, sum(min(r.at_most for r in each if r.sparse and r.variables >= variables) for each in found))
-        return EntrySet(variables, entries, True, {}, {}, most=most)
+        most = min(space, sum(min(r.at_most for r in each) for each in covering))
+        return EntrySet(bits, entries, True, {}, {}, most=most)
 
     def _without_sum(self, term: ProductTerm) -> ProductTerm:
         """Returns a term without variables that are summed over, which a part has summed."""
@@ -157,6 +342,7 @@ class Statement(PartStore):
 
         def make() -> tuple[tuple[ProductTerm, ...], EntrySet]:
             made = self.time(term.factors, kept)
-            return (replace(term, negative=False),), EntrySet(kept, made.entries, made.sparse, {}, {}, most=made.most)
+            result = EntrySet(self.estimates.bits(kept), made.entries, made.sparse, {}, {}, most=made.most)
+            return (replace(term, negative=False),), result
 
         return ProductTerm((self.part(term.factors, kept, make),), frozenset(), term.negative)

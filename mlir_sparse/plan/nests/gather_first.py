@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, accesses_of, substitute
-from mlir_sparse.plan.order.storage_choice import insertable_storage, is_sparse
+from mlir_sparse.plan.order.storage_choice import has_limited_capacity, insertable_storage, is_sparse
 from mlir_sparse.plan.plan_steps import place_of
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.program import Pick
@@ -30,6 +30,19 @@ class PickEmitter:
         found = {access: self._access(access) for access in accesses_of(node)}
         return substitute(node, found)
 
+    def whole(self, target: Access, value: Expr) -> bool:
+        """Emits the step that picks all elements of a result; returns whether there is one."""
+        if not (isinstance(value, Access) and value.gathers and value.indices == target.subscripts):
+            return False
+        kind, output = self._values.type_of(value.tensor), self._values.output
+        if kind.dtype != output.dtype or (kind.encoding is None) != (output.encoding is None):
+            return False
+        if output.encoding is not None and (has_limited_capacity(output.encoding) or not _stays_sparse(value, kind)):
+            return False
+        self._values.declare(target.tensor, output)
+        self._pick(value, kind, "its places are known only when it runs", target.tensor)
+        return True
+
     def _access(self, access: Access) -> Access:
         kind = self._values.type_of(access.tensor)
         reason = _reason(access, is_sparse(kind))
@@ -40,7 +53,7 @@ class PickEmitter:
             known = self._picked[access] = self._pick(access, kind, reason)
         return known
 
-    def _pick(self, access: Access, kind: TensorType, reason: str) -> Access:
+    def _pick(self, access: Access, kind: TensorType, reason: str, into: str = "") -> Access:
         subscripts = tuple(self._index(s) if isinstance(s, Access) else s for s in access.subscripts)
         taken = replace(access, subscripts=subscripts)
         if kind.encoding is not None and not _stays_sparse(taken, kind):
@@ -49,9 +62,11 @@ class PickEmitter:
         storage = self._values.type_of(taken.tensor).encoding
         if storage is not None:  # one element is a number, whatever it was stored in
             storage = None if not variables else self._values.widened(insertable_storage(variables, variables, storage))
-        result_type = replace(self._values.typed(storage, variables), dtype=kind.dtype)
-        name = self._values.fresh(access.tensor, "picked")
-        self._values.declare(name, result_type)
+        name = into or self._values.fresh(access.tensor, "picked")
+        if into:
+            storage = self._values.type_of(into).encoding
+        else:
+            self._values.declare(name, replace(self._values.typed(storage, variables), dtype=kind.dtype))
         places = tuple(map(place_of, taken.subscripts))
         self._values.emit(Pick(name, taken.tensor, places, storage, str(taken), reason))
         return Access(name, variables)

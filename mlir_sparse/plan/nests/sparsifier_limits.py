@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import (
     Access,
     Binary,
@@ -22,12 +23,13 @@ from mlir_sparse.notation import (
     substitute,
 )
 from mlir_sparse.plan.nests.entry_regions import is_native, regions_of
+from mlir_sparse.plan.nests.literal_products import without_literal_products
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.rewrite_rule import WhyNot
 from mlir_sparse.plan.rewrite.split_choices import SPLIT_CHOICES
 from mlir_sparse.plan.rewrite.sum_of_terms import unites
-from mlir_sparse.spec import depends_on, operand_dtype, promote, vanishes
+from mlir_sparse.spec import depends_on, inner_dtype, is_tested, operand_dtype, promote, starts_anew, vanishes
 
 __all__ = ["SparsifierPayloads"]
 
@@ -111,13 +113,33 @@ class SparsifierPayloads:
         if not vanishes(node, sparse):
             return self._densified(node, f"{_operation(node)} of what is not stored is not zero")
         if is_native(node, sparse, self._values.dtype.kind):
-            return self._kept_together(node, rebuild(node, tuple(self._supported(child) for child in children(node))))
+            supported = rebuild(node, self._operands(node))
+            kind = self._values.dtype.kind
+            return self._kept_together(node, without_literal_products(supported, sparse, kind, self._materialize))
         found = regions_of(node, sparse)
         if found is None:
             return self._regrouped(node)
         if all(isinstance(operand, Access) for operand in found.operands):
             return node
-        return self._kept_together(node, rebuild(node, tuple(self._supported(child) for child in children(node))))
+        return self._kept_together(node, rebuild(node, self._operands(node)))
+
+    def _operands(self, node: Expr) -> tuple[Expr, ...]:
+        """Returns the operands of a node, supported, each in the type that it computes in."""
+        found = []
+        for child in children(node):
+            with self._values.computing(self._type_of(node, child)):
+                found.append(self._supported(child))
+        return tuple(found)
+
+    def _made_operand(self, node: Expr, child: Expr) -> Access:
+        with self._values.computing(self._type_of(node, child)):
+            return self._materialize(child)
+
+    def _type_of(self, node: Expr, child: Expr) -> DType:
+        """Returns the type that an operand computes in: what is compared, tested or counted has one of its own."""
+        if is_tested(node, child):
+            return operand_dtype((child,), self._values.dtypes())
+        return inner_dtype(node, self._values.dtypes()) if starts_anew(node) else self._values.dtype
 
     def _kept_together(self, node: Expr, supported: Expr) -> Expr:
         """Returns a node with its operands supported; all of it dense where one of several was: they do not unite."""
@@ -139,7 +161,7 @@ class SparsifierPayloads:
             self._values.rewritten(SPLIT_CHOICES, f"`{node}` is `{split}`")
             return self._supported(split)
         parts: dict[Expr, Expr] = {
-            child: self._materialize(child)
+            child: self._made_operand(node, child)
             for child in children(node)
             if not isinstance(child, Access) and depends_on(child, sparse) and vanishes(child, sparse)
         }

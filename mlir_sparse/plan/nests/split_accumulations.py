@@ -31,7 +31,8 @@ from mlir_sparse.notation.entry_functions import COMBINING, is_about_entries, li
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.nests.products_at_entries import entry_product, sparse_factors
-from mlir_sparse.plan.order.loop_order import NestToOrder, choose_loops
+from mlir_sparse.plan.order.loop_choice import NestToOrder
+from mlir_sparse.plan.order.loop_order import choose_loops
 from mlir_sparse.plan.order.storage_choice import can_co_iterate
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.distribute import DISTRIBUTE
@@ -354,6 +355,12 @@ class Splitter:
         if all(not term.indices for term in terms):
             return combine(terms)
         return combine([Term(self.closed_term(term), negative=term.negative) for term in terms])
+
+    def closed_terms(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+        """Returns terms that are sums: others are made first."""
+        return tuple(
+            term if term.op is ReduceOp.SUM else Term(self.closed_term(term), negative=term.negative) for term in terms
+        )
 
     def closed_term(
         self, term: Term, why: str = "a linalg.generic takes one accumulation, and this is another"

@@ -33,7 +33,8 @@ from mlir_sparse.notation.entry_functions import lifted
 from mlir_sparse.notation.operator import Number
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.nests.structural_payloads import StructuralPayloads, without
-from mlir_sparse.plan.order.loop_order import LoopChoice, NestToOrder, choose_loops
+from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
+from mlir_sparse.plan.order.loop_order import choose_loops
 from mlir_sparse.plan.order.storage_choice import has_limited_capacity, stores_padding
 from mlir_sparse.plan.plan_steps import AccumulateMode, Generic
 from mlir_sparse.plan.program_builder import Values
@@ -164,6 +165,15 @@ class StructuralPlanner:
             return Access(self.sparse(name, variables, node, None), variables)
         self.dense(name, variables, node)
         return target
+
+    def part(self, name: str, variables: tuple[IndexVar, ...], node: Expr) -> str:
+        """Computes a part of a statement: sparse as in `value`, but for vectors, whose elements loops look up."""
+        node = self._bodies.prepared(node)
+        self._declare(Access(name, variables), None, self._dtype(node))
+        if len(variables) > 1 and self._bodies.is_partial(node):
+            return self.sparse(name, variables, node, None)
+        self.dense(name, variables, node)
+        return name
 
     def _by_way_of_dense(
         self, result: str, variables: tuple[IndexVar, ...], node: Expr, encoding: Encoding | None

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice, permutations, takewhile
+from itertools import islice, permutations
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, replace_accesses
 from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, trip_counts
+from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
 from mlir_sparse.plan.order.scattered_masks import scattered_in
 from mlir_sparse.plan.order.storage_choice import (
     can_co_iterate,
@@ -29,7 +30,7 @@ from mlir_sparse.plan.order.storage_choice import (
 )
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["LoopChoice", "NestToOrder", "choose_loops"]
+__all__ = ["choose_loops"]
 
 # Seven loops have 5040 orders; with more loops only the first orders, which follow the text, are tried.
 _MOST_ORDERS = 5040
@@ -39,57 +40,6 @@ _STRIDED = 0.05
 _WORKSPACE = 1.5
 # The same if a mask leaves few entries, and its row is looked up.
 _SCATTERED = 1.2
-
-
-@dataclass(frozen=True, slots=True)
-class NestToOrder:
-    """A loop nest to be ordered.
-
-    Args:
-        variables: the index variables of the result, a dimension each.
-        reductions: the other loops.
-        payload: the computation, free of reductions.
-        output: the wanted storage; None for a dense result.
-        sparse: whether the result is sparse; with `output` None it gets the natural storage.
-        overwrites: whether innermost reductions overwrite the result's present value, as `sparse_tensor.reduce` does.
-    """
-
-    variables: tuple[IndexVar, ...]
-    reductions: tuple[IndexVar, ...]
-    payload: Expr
-    output: Encoding | None
-    sparse: bool
-    overwrites: bool = False
-
-    def accumulates(self, order: tuple[IndexVar, ...]) -> bool:
-        """Returns whether reductions in an order accumulate into the values of earlier ones."""
-        below = list(takewhile(self.reductions.__contains__, reversed(order)))
-        return not (self.overwrites and below) or len(below) == len(self.reductions)
-
-
-@dataclass(frozen=True, slots=True)
-class LoopChoice:
-    """A loop order with its conversions and cost.
-
-    Args:
-        order: the loops, outermost first.
-        conversions: (access, type) of each operand to convert first.
-        storage: the encoding that the loops insert into; None for a dense result.
-        in_order: whether the sparsifier must keep this order.
-        cost: estimated loop steps, conversions included.
-        reasons: the reason for each conversion.
-        otherwise: for each conversion, the cost without it.
-        order_reason: the reason for this order; empty if there is no other.
-    """
-
-    order: tuple[IndexVar, ...]
-    conversions: tuple[tuple[Access, TensorType], ...]
-    storage: Encoding | None
-    in_order: bool
-    cost: float
-    reasons: tuple[str, ...] = ()
-    otherwise: tuple[str, ...] = ()
-    order_reason: str = ""
 
 
 def choose_loops(
@@ -116,6 +66,8 @@ def choose_loops(
     if asked is not None:
         chosen = _as_asked(search, asked, best)
         why, best = _asked_reason(chosen, best), chosen
+    elif liked := [choice for choice in found if choice.order == nest.preferred and choice.in_order]:
+        why, best = _preferred_reason(liked[0], best), liked[0]
     converted = tuple(access for access, _ in best.conversions)
     return replace(
         best,
@@ -155,6 +107,13 @@ def _asked_reason(chosen: LoopChoice, best: LoopChoice) -> str:
         return f"as the schedule says, and the cheapest by estimate, at {best.cost:,.0f}" if len(best.order) > 1 else ""
     asked = f"as the schedule says, at {chosen.cost:,.0f} by estimate"
     return f"{asked}; the cheapest would be {_order(best)}, at {best.cost:,.0f}"
+
+
+def _preferred_reason(chosen: LoopChoice, best: LoopChoice) -> str:
+    told = "the cheapest by estimates on the data"
+    if chosen.order == best.order:
+        return f"{told}, and by types alone, at {best.cost:,.0f}"
+    return f"{told}; by types alone it is {_order(best)}, at {best.cost:,.0f}, against {chosen.cost:,.0f}"
 
 
 def _otherwise(access: Access, best: LoopChoice, found: list[LoopChoice]) -> str:

@@ -24,6 +24,7 @@ class Licence(Enum):
     SIGN_OF_ZERO = "the sign of zeros"
     REASSOCIATES = "which partial sums are rounded, and may be too large"
     ROUNDS_OTHERWISE = "which products are rounded, may be too large or small, or multiply infinity by zero"
+    CANCELS = "how many digits are right, where terms nearly cancel"
 
     @property
     def is_explained(self) -> bool:

@@ -1,4 +1,4 @@
-"""Other libraries and ours: each a module that is imported in a process of its own only.
+"""Other libraries and ours: each a module that is imported in a process of its own only, but for our own ways.
 
 A module has
 
@@ -8,6 +8,7 @@ A module has
         where the module's docstring says so.
     plain(result): its results as arrays or SciPy's, for comparison.
     set_threads(number): or None where it runs on one thread whatever is said.
+    SINGLE: what runs on one thread all the same; nothing by default.
 """
 
 from __future__ import annotations
@@ -17,7 +18,21 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["ASIDE", "BEFORE", "IN_PLACE", "LIBRARIES", "NEW", "OURS", "Call", "Calls", "Prepare", "library"]
+__all__ = [
+    "ASIDE",
+    "BEFORE",
+    "BY_HAND",
+    "IN_PLACE",
+    "LIBRARIES",
+    "NEW",
+    "OFF",
+    "OURS",
+    "PROGRAM_PEERS",
+    "Call",
+    "Calls",
+    "Prepare",
+    "library",
+]
 
 Call = Callable[[], Any]
 Calls = Call | Mapping[str, Call]
@@ -26,9 +41,10 @@ Prepare = Callable[[Mapping[str, Any]], Calls]
 IN_PLACE, NEW = "out=", "new"
 OURS = "mlir_sparse"
 BEFORE = "before"  # this package as another checkout has it
+OFF, BY_HAND = "off", "by hand"  # this package with `optimize="off"`, and in the steps that are best by hand
 
 LIBRARIES: Mapping[str, str] = {
-    OURS: "own",
+    OURS: "as_optimized",
     BEFORE: "own",
     "SciPy": "with_scipy",
     "MKL": "with_mkl",
@@ -38,10 +54,16 @@ LIBRARIES: Mapping[str, str] = {
     "numba": "with_numba",
     "NumPy": "with_numpy",
     "another way": "another_way",
+    OFF: "as_written",
+    BY_HAND: "by_hand",
+    "DuckDB": "with_duckdb",
 }
 
-# What does not work on the matrix as it is given, and is held against a bound of its own.
-ASIDE = ("MKL optimized",)
+# What does not work on the matrix as it is given, or is this package: it is held against a bound of its own.
+ASIDE = ("MKL optimized", OFF, BY_HAND)
+
+# Who takes part in contests of whole statements.
+PROGRAM_PEERS = (OFF, BY_HAND, "SciPy", "PyTorch", "DuckDB")
 
 
 def library(name: str) -> ModuleType:

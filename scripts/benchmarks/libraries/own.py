@@ -14,7 +14,7 @@ from benchmarks.canonical import Entries
 from benchmarks.entries import Coordinates, Ell, Fibers
 from benchmarks.libraries import IN_PLACE, NEW, Call, Calls, Prepare
 
-__all__ = ["CALLS", "TEXTS", "plain", "set_threads", "taken"]
+__all__ = ["CALLS", "TEXTS", "called", "plain", "set_threads", "taken"]
 
 DENSE = "dense"
 PRODUCT, MASKED = "C(i,j) = A(i,k) * B(k,j)", "C(i,j) = L(i,j) * (L(i,k) * L(k,j))"
@@ -65,16 +65,18 @@ def plain(result: Any) -> Any:
     return Entries(np.ravel_multi_index(tuple(found[0]), result.shape), found[1])
 
 
-def _compiled(text: str, operands: Mapping[str, Any], out: str) -> tuple[Any, list[Any]]:
+def _compiled(text: str, operands: Mapping[str, Any], out: str, **options: Any) -> tuple[Any, list[Any]]:
     arguments = [taken(operand) for operand in operands.values()]
-    return ms.compile(text, tensors=dict(zip(operands, arguments, strict=True)), out=out), arguments
+    return ms.compile(text, tensors=dict(zip(operands, arguments, strict=True)), out=out, **options), arguments
 
 
-def _called(text: str, out: str) -> Prepare:
+def called(text: str, out: str, optimize: str = "auto") -> Prepare:
     """Returns what compiles a kernel and calls it by position, and in place too where its result is an array."""
+    # Packages of before have one way only.
+    options = {"optimize": optimize} if hasattr(ms, "set_optimize") else {}
 
     def prepare(operands: Mapping[str, Any]) -> Calls:
-        kernel, arguments = _compiled(text, operands, out)
+        kernel, arguments = _compiled(text, operands, out, **options)
         result = kernel(*arguments)
         if out != DENSE or not result.ndim:
             return lambda: kernel(*arguments)
@@ -137,7 +139,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 }
 
 CALLS: Mapping[str, Prepare] = {
-    **{name: _called(text, out) for name, (text, out) in TEXTS.items()},
+    **{name: called(text, out) for name, (text, out) in TEXTS.items()},
     "spgemm-values": _computed,
     "pack": _packed("CSR"),
     "pack-csc": _packed("CSC"),

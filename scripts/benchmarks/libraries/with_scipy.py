@@ -1,16 +1,19 @@
-"""SciPy, on one thread; its results are always new."""
+"""SciPy, on one thread but for products of arrays by NumPy's BLAS; its results are always new."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.libraries import Prepare
+from benchmarks.libraries.numpy_threads import set_blas_threads
+from benchmarks.programs import WORKLOADS
+from benchmarks.programs.workload import Plan
 from benchmarks.references import total
 
-__all__ = ["CALLS", "plain", "set_threads"]
+__all__ = ["CALLS", "SINGLE", "plain", "set_threads"]
 
-set_threads: Callable[[int], None] | None = None
+set_threads = set_blas_threads
 
 
 def plain(result: Any) -> Any:
@@ -32,7 +35,12 @@ def _mattransmul(o: Mapping[str, Any]) -> Any:
     return lambda: o["alpha"] * (turned @ o["x"]) + o["beta"] * o["z"]
 
 
+def _called(plan: Plan) -> Prepare:
+    return lambda o: lambda: plan(**o)
+
+
 CALLS: Mapping[str, Prepare] = {
+    **{name: _called(workload.scipy) for name, workload in WORKLOADS.items()},
     **{f"spmv-{s}": lambda o: lambda: o["A"] @ o["x"] for s in ("csr", "coo", "bsr", "dia")},
     "residual": lambda o: lambda: o["b"] - o["A"] @ o["x"],
     "mattransmul-csr": _mattransmul,
@@ -52,3 +60,5 @@ CALLS: Mapping[str, Prepare] = {
     "bsr-to-csr": lambda o: o["A"].tobsr((4, 4)).tocsr,
     "validate": lambda o: lambda: _checked(o["A"]),
 }
+
+SINGLE = CALLS.keys() - WORKLOADS.keys()  # no BLAS is in these

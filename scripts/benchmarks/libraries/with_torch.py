@@ -11,6 +11,7 @@ import scipy.sparse
 import torch
 
 from benchmarks.libraries import IN_PLACE, Call, Calls, Prepare
+from benchmarks.programs import WORKLOADS
 
 __all__ = ["CALLS", "plain", "set_threads"]
 
@@ -114,6 +115,7 @@ def _converted(call: Callable[[Any], Any]) -> Prepare:
 
 
 CALLS: Mapping[str, Prepare] = {
+    **{name: _all(workload.torch) for name, workload in WORKLOADS.items() if workload.torch is not None},
     "spmv-csr": _product,
     "spmv-coo": _coo_product,
     "spmv-bsr": _product,

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from dialect_tests.calls import Call, Results, Trial
-from fuzzing.variants import arrangement, layout, memory, names, processes, rewriting, threads
+from fuzzing.variants import arrangement, defined, layout, memory, names, processes, rewriting, threads, vectors
 from fuzzing.variants.variant import Variant
 from mlir_sparse.notation import (
     Assignment,
@@ -23,7 +23,7 @@ __all__ = ["HOW_MANY", "VARIANTS", "again", "chosen"]
 
 VARIANTS: Mapping[str, Variant] = {
     variant.name: variant
-    for room in (names, layout, threads, arrangement, rewriting, memory, processes)
+    for room in (names, layout, threads, arrangement, defined, rewriting, vectors, memory, processes)
     for variant in room.VARIANTS
 }
 HOW_MANY = ("few", "all", "none")

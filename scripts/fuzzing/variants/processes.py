@@ -41,7 +41,7 @@ def _called(kernel: Any, call: Call) -> Results:
 
 def _anew(kernel: ms.Kernel) -> ms.Kernel:
     """Returns a kernel that has compiled nothing yet."""
-    return ms.Kernel(kernel.spec, kernel.schedule, kernel.threads, kernel.deterministic)
+    return ms.Kernel(kernel.spec, kernel.schedule).within(kernel.threads, kernel.deterministic)
 
 
 @contextmanager

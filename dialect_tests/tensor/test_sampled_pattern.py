@@ -1,0 +1,105 @@
+"""Where entries of matrices are by a sample, against all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import mlir_sparse as ms
+from mlir_sparse.encoding import PatternSketch
+from mlir_sparse.tensor.sampled_pattern import sampled_pattern
+from mlir_sparse.tensor.sketch_of import sketch_of
+
+
+def drawn(size: int, entries: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(0, size, (2, entries))
+    made = scipy.sparse.coo_array((np.ones(entries), (rows, columns)), shape=(size, size)).tocsr()
+    made.sum_duplicates()
+    return made
+
+
+def pattern(matrix: Any, storage: str = "CSR") -> PatternSketch:
+    A = ms.tensor(matrix, storage)
+    found = sampled_pattern(A.storage, A.shape)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC"])
+def test_shares_are_those_of_all_entries(storage: str) -> None:
+    A = drawn(1000, 20_000)
+    offsets = A.tocoo().coords[1].astype(int) - A.tocoo().coords[0]
+    exact = {int(b): float((bits == b).mean()) for bits in [_bits(offsets)] for b in np.unique(bits)}
+    found = pattern(A, storage)
+    assert sum(found.offsets.values()) == pytest.approx(1.0)
+    assert max(abs(found.offsets.get(bits, 0.0) - share) for bits, share in exact.items()) < 0.08
+
+
+def _bits(offsets: Any) -> Any:
+    return np.array([(1 if d > 0 else -1) * int(abs(d)).bit_length() for d in offsets.tolist()])
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC"])
+def test_mirrored_entries_are_found(storage: str) -> None:
+    A = drawn(3000, 30_000)
+    assert pattern(A, storage).mirrored < 0.1
+    assert pattern((A + A.T).tocsr(), storage).mirrored == 1.0
+    lower = scipy.sparse.tril(A + A.T, -1, "csr")
+    assert pattern(lower, storage).mirrored == 0.0
+    assert all(bits < 0 for bits in pattern(lower, storage).offsets)
+    half = (lower + scipy.sparse.tril(drawn(3000, 60_000, 1), -1, "csr").T).tocsr()
+    assert pattern(half, storage).mirrored < 0.2
+
+
+def same(one: PatternSketch, other: PatternSketch) -> bool:
+    return (one.mirrored, one.offsets) == (other.mirrored, other.offsets)
+
+
+def test_graphs_have_entries_of_one_value() -> None:
+    A = drawn(3000, 30_000)
+    A.data[:] = 2.5
+    weighted = A.copy()
+    weighted.data[::3] = 1.0
+    assert (pattern(A).of_one_value, pattern(weighted).of_one_value) == (True, False)
+    assert pattern(A).rounded != pattern(weighted).rounded
+    empty = A.copy()
+    empty.data[:] = np.nan
+    assert not pattern(empty).of_one_value
+
+
+def test_the_diagonal_is_at_offset_0() -> None:
+    assert same(pattern(scipy.sparse.eye_array(5000, format="csr")), PatternSketch(1.0, {0: 1.0}))
+
+
+@pytest.mark.parametrize("storage", ["COO", "DCSR", "BSR(2,2)", "CSR"])
+def test_other_storage_and_shapes_have_no_sample(storage: str) -> None:
+    A = drawn(400, 20_000)
+    other = A[:, :300] if storage == "CSR" else A
+    B = ms.tensor(other, storage)
+    assert sampled_pattern(B.storage, B.shape) is None
+    assert sketch_of(B).pattern is None
+    small = ms.tensor(drawn(50, 100))
+    assert sketch_of(small).pattern is None
+    assert sketch_of(ms.tensor(np.zeros((0, 0)), "CSR")).pattern is None
+
+
+def test_a_sample_is_the_same_each_time_and_decides_about_plans() -> None:
+    A = drawn(2000, 30_000)
+    assert same(pattern(A), pattern(A))
+    one, other = sketch_of(ms.tensor(A)), sketch_of(ms.tensor((A + A.T).tocsr()[:, ::1]))
+    assert one.rounded[-1] != other.rounded[-1]
+    hash(one)
+
+
+@pytest.mark.parametrize("widths", [(32, 32), (64, 64), (16, 32), (64, 16)])
+def test_positions_and_coordinates_of_any_width(widths: tuple[int, int]) -> None:
+    A = drawn(1000, 20_000)
+    kind = f"(i, j) -> (i : dense, j : compressed), posWidth = {widths[0]}, crdWidth = {widths[1]}"
+    B = ms.tensor(A, f"#sparse_tensor.encoding<{{ map = {kind} }}>")
+    found = sampled_pattern(B.storage, B.shape)
+    assert found is not None
+    assert same(found, pattern(A))

@@ -1,0 +1,136 @@
+"""Whether a matrix is its own transpose, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import mlir_sparse as ms
+from mlir_sparse import _native
+from mlir_sparse.tensor.symmetric_matrix import is_symmetric
+
+
+def stored(*arrays: Any, extent: int = 3) -> ms.SparseTensor:
+    """Returns a square CSR matrix with levels as they are."""
+    positions, coordinates, values = map(np.array, arrays)
+    found = ms.tensor(scipy.sparse.csr_array((values, coordinates, positions), shape=(extent, extent)))
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "int16", "complex128"])
+@pytest.mark.parametrize("storage", ["CSR", "CSC"])
+def test_random_matrices(storage: str, dtype: str) -> None:
+    rng, seen = np.random.default_rng(0), set[bool]()
+    for _ in range(150):
+        size = int(rng.integers(0, 9))
+        matrix = rng.integers(1, 3, (size, size)) * (rng.random((size, size)) < rng.random())
+        if rng.random() < 0.6:
+            matrix = np.maximum(matrix, matrix.T)
+        if size and rng.random() < 0.3:
+            matrix[tuple(rng.integers(0, size, 2))] ^= 1
+        expected = bool((matrix == matrix.T).all())
+        seen.add(expected)
+        assert is_symmetric(ms.tensor(matrix.astype(dtype), storage)) == expected, matrix
+    assert seen == {True, False}
+
+
+def test_many_entries_of_a_graph() -> None:
+    rng = np.random.default_rng(1)
+    half = scipy.sparse.random_array((5000, 5000), density=0.001, rng=rng, format="csr")
+    both = ms.tensor((half + half.T).tocsr())
+    assert is_symmetric(both)
+    assert not is_symmetric(ms.tensor(half))
+    values = both.storage.values
+    values[values.size // 2] += 1
+    assert not is_symmetric(both)
+    values[values.size // 2] -= 1
+    values[-1] = np.nan
+    assert not is_symmetric(both)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "int16", "bool", "complex64", "complex128"])
+def test_equal_values_that_are_written_in_place(dtype: str) -> None:
+    """The structure is looked at once where values are equal; what was found holds for no other values."""
+    ones = np.array([[0, 1, 1], [1, 1, 0], [1, 0, 0]], dtype)
+    both, upper = ms.tensor(ones), ms.tensor(np.triu(ones))
+    for _ in range(3):
+        assert is_symmetric(both)
+        assert not is_symmetric(upper)
+    values = both.storage.values
+    values[0] = 0
+    assert not is_symmetric(both)
+    values[2] = 0  # its mirror image
+    assert is_symmetric(both)
+    values[:] = 0
+    assert is_symmetric(both)
+    values[-1] = 1
+    assert not is_symmetric(both)
+
+
+def test_values_of_which_the_last_alone_differs() -> None:
+    extent = 70_001
+    rows = np.arange(extent)
+    ring = scipy.sparse.coo_array((np.ones(extent), (rows, np.roll(rows, 1))), shape=(extent, extent)).tocsr()
+    both, upper = ms.tensor((ring + ring.T).tocsr()), ms.tensor(ring)
+    for _ in range(2):
+        assert is_symmetric(both)
+        assert not is_symmetric(upper)
+    both.storage.values[-1] = 2.0
+    assert not is_symmetric(both)
+
+
+def test_signs_of_zeros_and_values_that_are_no_numbers_are_bits() -> None:
+    for one, other, expected in ((0.0, -0.0, False), (np.nan, np.nan, True), (np.nan, -np.nan, False)):
+        matrix = stored([0, 1, 2, 2], [1, 0], [1.0, 1.0])
+        assert is_symmetric(matrix)
+        matrix.storage.values[:] = one, other
+        assert is_symmetric(matrix) is expected
+
+
+def test_values_are_compared_bit_for_bit() -> None:
+    for one, other, expected in (
+        (0.0, -0.0, False),
+        (np.nan, np.nan, True),
+        (np.nan, -np.nan, False),
+        (1.0, 1.0, True),
+    ):
+        assert is_symmetric(stored([0, 1, 2, 2], [1, 0], [one, other])) is expected
+    assert not is_symmetric(stored([0, 1, 2, 2], [1, 0], [1 + 2j, 1 - 2j]))  # Hermitian
+
+
+def test_entries_that_are_stored_on_one_side_alone() -> None:
+    assert not is_symmetric(stored([0, 1, 1, 1], [1], [0.0]))
+    assert not is_symmetric(stored([0, 0, 1, 1], [0], [0.0]))
+    assert is_symmetric(stored([0, 1, 1, 1], [0], [0.0]))
+
+
+@pytest.mark.parametrize("storage", ["COO", "DCSR", "BSR(2,2)", "DIA", "ELL"])
+def test_other_storage_is_not_looked_at(storage: str) -> None:
+    assert not is_symmetric(ms.tensor(np.eye(4), storage))
+
+
+def test_what_is_not_square_is_not_symmetric() -> None:
+    assert not is_symmetric(ms.tensor(np.zeros((2, 3))))
+    assert not is_symmetric(ms.tensor(np.ones(3), "SparseVector"))
+    assert not is_symmetric(ms.tensor(np.ones((2, 2, 2)), "CSF"))
+    assert is_symmetric(ms.tensor(np.zeros((0, 0))))
+
+
+def test_levels_that_are_none_are_refused_and_not_followed() -> None:
+    """Coordinates and positions far outside, and in another order."""
+    values = np.ones(2)
+    for width in (np.int32, np.int64):
+        for places in ([9, 0], [-5, 0], [2**31 - 1, 0], [0, 1]):
+            found = _native.is_symmetric(np.array([0, 1, 2, 2], width), np.array(places, width), values)
+            assert found == (places == [0, 1])  # the diagonal
+        for begins in ([0, 5, 2, 2], [0, -1, 2, 2], [1, 1, 2, 2], [0, 1, 2, 9]):
+            assert not _native.is_symmetric(np.array(begins, width), np.array([1, 0], width), values)
+    with pytest.raises(ValueError, match="expected contiguous begins"):
+        _native.is_symmetric(np.zeros(0, np.int32), np.zeros(0, np.int32), values[:0])
+    with pytest.raises(ValueError, match="a value for each coordinate"):
+        _native.is_symmetric(np.array([0, 1, 2, 2]), np.array([1, 0]), np.ones(3))
+    with pytest.raises(ValueError, match="expected 32 or 64 bits"):
+        _native.is_symmetric(np.array([0, 1, 2, 2], np.int8), np.array([1, 0], np.int8), values)

@@ -1,0 +1,340 @@
+"""Lazy expressions: what NumPy's operators, ufuncs and functions record instead of computing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
+from mlir_sparse.dtypes import numpy_dtype
+from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.lazy import numpy_steps
+from mlir_sparse.lazy.elementwise_steps import cast_view, elementwise_step
+from mlir_sparse.lazy.recorded_values import ArrayView, StatementValue, operand_view
+from mlir_sparse.lazy.sum_steps import matmul_step, mean_step, sum_step
+from mlir_sparse.tensor import SparseTensor
+
+__all__ = ["LazyArray", "install_computing", "lazy"]
+
+_computing: dict[str, Callable[..., Any]] = {}
+
+
+def install_computing(compute: Callable[..., Any], kernel_of: Callable[..., Any]) -> None:
+    """Installs what computes expressions, which stands above them."""
+    _computing.update(compute=compute, kernel_of=kernel_of)
+
+
+class _NotRecordedError(UnsupportedError, AttributeError):
+    """An attribute of arrays that is not recorded; `hasattr` says that there is none."""
+
+
+def lazy(source: Any) -> LazyArray:
+    """Returns an operand whose operations are recorded, and computed together when they are asked for.
+
+    Args:
+        source: a SparseTensor, an array, another library's sparse array, a number, or a defined tensor, whose
+            definition is planned with the rest; or a lazy expression, which is returned. It is not copied: values that
+            are changed before a computation count.
+
+    Raises:
+        OperandError: for other objects, and for data on a device.
+        DTypeError: for an element type that the dialect lacks.
+
+    >>> import mlir_sparse as ms
+    >>> A = ms.lazy(ms.tensor([[0.0, 2.0], [3.0, 0.0]]))
+    >>> y = (A @ A) @ np.ones(2)
+    >>> y
+    <LazyArray f64[2], 2 steps: call .compute()>
+    >>> y.compute()
+    array([6., 6.])
+    """
+    return source if isinstance(source, LazyArray) else LazyArray(operand_view(source))
+
+
+def _recorded(ufunc: np.ufunc, *operands: Any) -> Any:
+    if type(operands[0]) is type(operands[1]) is LazyArray:
+        return LazyArray(numpy_steps.called_step(ufunc, (operands[0]._view, operands[1]._view)))
+    if any(one is None or isinstance(one, str | bytes) for one in operands):
+        return NotImplemented
+    if any(map(_opts_out, operands)):
+        return NotImplemented
+    return LazyArray(numpy_steps.called_step(ufunc, tuple(map(_bare, operands))))
+
+
+def _operators(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    return lambda self, other: _recorded(ufunc, self, other), lambda self, other: _recorded(ufunc, other, self)
+
+
+class LazyArray:
+    """An expression with NumPy's interface, of which nothing is computed until it is asked for.
+
+    `compute()`, `np.asarray`, `float` and `bool` compute it, and `ms.compute` computes several together; everything
+    else records. Its shape and element type are those that NumPy would give. What cannot be recorded is refused.
+    """
+
+    __slots__ = ("_ready", "_view")
+
+    # Above SparseTensors and SciPy's sparse arrays, which then leave operators to this class.
+    __array_priority__ = 200.0
+    # Like NumPy's arrays, objects that compare element by element are no keys.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, view: ArrayView) -> None:
+        """Takes a recorded value; use `lazy`."""
+        self._view = view
+        # By the options of a computation what computes it; data of one structure is planned once.
+        self._ready: dict[Any, Any] | None = None
+
+    # -- what is known ------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the extent of each dimension."""
+        return self._view.shape
+
+    @property
+    def ndim(self) -> int:
+        """Returns the number of dimensions."""
+        return self._view.ndim
+
+    @property
+    def size(self) -> int:
+        """Returns the number of elements."""
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Returns the element type."""
+        return self._view.dtype
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise RankError("expected an expression of one dimension or more for len(), but got a number")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        kind = f"{self._view.value.kind.dtype}[{','.join(map(str, self.shape))}]"
+        steps = _steps(self._view)
+        if not steps:
+            return f"<LazyArray {kind}, an operand: call .compute()>"
+        return f"<LazyArray {kind}, {steps} step{'s' if steps > 1 else ''}: call .compute()>"
+
+    # -- computing ----------------------------------------------------------------------------------------------
+
+    def compute(self, *, optimize: str | None = None, threads: int | None = None, deterministic: bool = False) -> Any:
+        """Computes the expression; see `ms.compute` for several at once.
+
+        Args:
+            optimize: how statements are optimized, as for `compile`.
+            threads: the greatest number of threads, as for `compile`.
+            deterministic: whether the result must be the same, bit for bit, for any number of threads.
+
+        Returns:
+            an array, a SparseTensor, or a scalar of NumPy's without dimensions; an operand as it is.
+        """
+        return _computing["compute"](self, optimize=optimize, threads=threads, deterministic=deterministic)
+
+    def explain(self, *, optimize: str | None = None) -> str:
+        """Returns how the expression would be computed: which steps are computed where they are read, and why.
+
+        Args:
+            optimize: how statements are optimized, as for `compile`.
+        """
+        kernel = _computing["kernel_of"]([self], optimize)
+        return f"{self!r} is computed already" if kernel is None else str(kernel.explain())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        found = self.compute()
+        array = found.to_numpy() if isinstance(found, SparseTensor) else np.asarray(found)
+        if copy is False and (isinstance(found, SparseTensor) or dtype not in (None, array.dtype)):
+            raise ValueError("expected a copy to be allowed, but got copy=False: the elements are in no array yet")
+        return np.array(array, dtype=dtype, copy=True if copy else None)
+
+    def item(self) -> Any:
+        """Computes the only element, as a number of Python's.
+
+        Raises:
+            RankError: for another number of elements than one.
+        """
+        if self.size != 1:
+            raise RankError(f"expected an expression of one element, but got shape {self.shape}")
+        return np.asarray(self).item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            raise TypeError(f"expected an integer without dimensions as an index, but got {self!r}")
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise OperandError(
+                f"expected one element to be true or false, but got shape {self.shape}: call .compute() first, and "
+                ".any() or .all() on that"
+            )
+        return bool(self.item())
+
+    # -- recording ----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(map(_opts_out, inputs)):
+            return NotImplemented
+        return LazyArray(numpy_steps.ufunc_step(ufunc, method, tuple(map(_bare, inputs)), options))
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        return LazyArray(numpy_steps.function_step(function, _bare(arguments), _bare(options)))
+
+    @property
+    def T(self) -> LazyArray:  # noqa: N802 - NumPy's name
+        """Returns the expression with its axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> LazyArray:  # noqa: N802 - NumPy's name
+        """Returns the expression with its last two axes exchanged."""
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self) -> LazyArray:
+        """Returns the real parts."""
+        return LazyArray(numpy_steps.part_step("real", self._view))
+
+    @property
+    def imag(self) -> LazyArray:
+        """Returns the imaginary parts."""
+        return LazyArray(numpy_steps.part_step("imag", self._view))
+
+    def conj(self) -> LazyArray:
+        """Returns the complex conjugates."""
+        return LazyArray(elementwise_step(np.conjugate, [self._view]))
+
+    conjugate = conj
+
+    def transpose(self, *axes: Any) -> LazyArray:
+        """Returns the expression with its axes permuted; reversed when absent."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return LazyArray(numpy_steps.transposed(self._view, order))
+
+    def swapaxes(self, axis1: int, axis2: int) -> LazyArray:
+        """Returns the expression with two axes exchanged."""
+        return LazyArray(numpy_steps.swapped(self._view, axis1, axis2))
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> LazyArray:
+        """Returns the sum over axes, in 64 bits for integers."""
+        _refuse_out(out)
+        return LazyArray(sum_step(self._view, axis, dtype, keepdims=keepdims))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> LazyArray:
+        """Returns the average over axes, in f64 for integers."""
+        _refuse_out(out)
+        view = self._view if dtype is None else cast_view(self._view, numpy_dtype(dtype))
+        return LazyArray(mean_step(view, axis, keepdims=keepdims))
+
+    def dot(self, other: Any) -> LazyArray:
+        """Returns NumPy's `dot`: `@` of vectors and matrices, `*` with numbers."""
+        return LazyArray(numpy_steps.dot_step(self._view, _bare(other)))
+
+    def astype(self, dtype: Any) -> LazyArray:
+        """Returns the expression in an element type that holds all of its numbers."""
+        return LazyArray(cast_view(self._view, numpy_dtype(dtype)))
+
+    def __getitem__(self, key: Any) -> LazyArray:
+        return LazyArray(numpy_steps.indexed(self._view, key))
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise UnsupportedError(
+            "expected an expression to be read, but got an assignment to its elements: use np.where(mask, value, x), "
+            "or call .compute() first"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise UnsupportedError(f"expected no loop over {self!r}, whose parts are not recorded: call .compute() first")
+
+    def __contains__(self, value: Any) -> NoReturn:
+        raise UnsupportedError(f"expected no `in` with {self!r}: call .compute() first")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'LazyArray' object has no attribute {name!r}")
+        raise _NotRecordedError(f"expected what lazy expressions record, but got .{name}: call .compute() first")
+
+    __add__, __radd__ = _operators(np.add)
+    __sub__, __rsub__ = _operators(np.subtract)
+    __mul__, __rmul__ = _operators(np.multiply)
+    __truediv__, __rtruediv__ = _operators(np.true_divide)
+    __floordiv__, __rfloordiv__ = _operators(np.floor_divide)
+    __mod__, __rmod__ = _operators(np.remainder)
+    __pow__, __rpow__ = _operators(np.power)
+    _with_matmul, __rmatmul__ = _operators(np.matmul)
+    __and__, __rand__ = _operators(np.bitwise_and)
+    __or__, __ror__ = _operators(np.bitwise_or)
+    __xor__, __rxor__ = _operators(np.bitwise_xor)
+    __lt__ = _operators(np.less)[0]
+    __le__ = _operators(np.less_equal)[0]
+    __gt__ = _operators(np.greater)[0]
+    __ge__ = _operators(np.greater_equal)[0]
+
+    def __matmul__(self, other: Any) -> Any:
+        if type(other) is LazyArray:
+            return LazyArray(matmul_step(self._view, other._view))
+        return self._with_matmul(other)
+
+    def __neg__(self) -> LazyArray:
+        return LazyArray(elementwise_step(np.negative, [self._view]))
+
+    def __pos__(self) -> LazyArray:
+        return LazyArray(elementwise_step(np.positive, [self._view]))
+
+    def __abs__(self) -> LazyArray:
+        return LazyArray(elementwise_step(np.absolute, [self._view]))
+
+    def __invert__(self) -> LazyArray:
+        return LazyArray(elementwise_step(np.invert, [self._view]))
+
+    def __eq__(self, other: object) -> Any:
+        return _recorded(np.equal, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _recorded(np.not_equal, self, other)
+
+
+def _opts_out(operand: Any) -> bool:
+    """Returns whether an operand computes all of its operators itself (NEP 13); defined tensors have none."""
+    return getattr(type(operand), "__array_ufunc__", 0) is None and not isinstance(operand, DefinedTensor)
+
+
+def _bare(given: Any) -> Any:
+    """Returns arguments with views in place of lazy expressions."""
+    if isinstance(given, LazyArray):
+        return given._view
+    if isinstance(given, dict):
+        return {name: _bare(one) for name, one in given.items()}
+    return type(given)(map(_bare, given)) if type(given) in (list, tuple) else given
+
+
+def _refuse_out(out: Any) -> None:
+    if out is not None:
+        raise UnsupportedError("expected no out= for a lazy expression, but got one: call .compute() first")
+
+
+def _steps(view: ArrayView) -> int:
+    seen, left = set[int](), [view.value]
+    while left:
+        one = left.pop()
+        if isinstance(one, StatementValue) and id(one) not in seen:
+            seen.add(id(one))
+            left += one.operands
+    return len(seen)

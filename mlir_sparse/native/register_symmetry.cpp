@@ -1,0 +1,28 @@
+// Whether matrices are symmetric, from Python.
+
+#include "module.hpp"
+#include "pack_levels.hpp"
+#include "symmetry.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+bool symmetric(const py::array &positions, const py::array &coordinates, const py::array &values) {
+  const IntBuffer begins = to_buffer(positions), places = to_buffer(coordinates);
+  const bool contiguous = begins.contiguous() && places.contiguous() && (values.flags() & py::array::c_style) != 0;
+  if (begins.length < 1 || values.size() != places.length || !contiguous)
+    throw py::value_error("expected contiguous begins, one or more, and a value for each coordinate");
+  const auto *data = static_cast<const char *>(values.data());
+  py::gil_scoped_release release;
+  return is_symmetric(begins, places, data, values.itemsize());
+}
+
+}  // namespace
+
+void register_symmetry(py::module_ &module) {
+  module.def("is_symmetric", &symmetric, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
+             "Returns whether a square matrix of rows of ascending coordinates, in 32 or 64 bits, is its own transpose, "
+             "bit for bit.");
+}
+
+}  // namespace mlir_sparse

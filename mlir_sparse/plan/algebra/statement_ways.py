@@ -1,0 +1,298 @@
+"""The ways to compute a statement, each with what it takes by estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
+from mlir_sparse.notation import Assignment, IndexVar, accesses_of, free_indices
+from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK
+from mlir_sparse.plan.algebra.common_factors import factored
+from mlir_sparse.plan.algebra.copied_operands import makes_finite
+from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
+from mlir_sparse.plan.algebra.kept_form import KeptForm, kept_form
+from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
+from mlir_sparse.plan.algebra.loop_times import NestTime
+from mlir_sparse.plan.algebra.masked_functions import mask_of, with_masks_inside
+from mlir_sparse.plan.algebra.normal_form import (
+    Factor,
+    NoNormalFormError,
+    NormalForm,
+    ProductTerm,
+    Sum,
+    expression_of,
+    variables_of,
+)
+from mlir_sparse.plan.algebra.part_store import PartStore
+from mlir_sparse.plan.algebra.statement_parts import Statement
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+from mlir_sparse.spec import Rewriting, result_dtype
+
+__all__ = ["StatementWay", "StatementWays"]
+
+# Sums in parentheses are multiplied out or kept in this many ways at most.
+_MOST = 64
+# Further ways to multiply sums out are not looked at after so many ways to compute products.
+_WORK = 1000
+# Parts may take so many bytes, however small operands and result are; else as many as these, the result at most.
+_ROOM = 64 << 20
+# Where parts do not fit in memory together, one part may take these shares of it, one after the other.
+_SHARES = (1.0, 0.5, 0.25)
+# Of each product so many ways are looked at beside the cheapest, where all are asked for.
+_RUNNERS_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StatementWay:
+    """A way to compute a statement.
+
+    Args:
+        rewriting: the statement rewritten.
+        nanoseconds: the time that it takes; infinite where its parts do not fit.
+        as_written: the time of the statement as it is written, with the same sums multiplied out.
+        nbytes: the bytes that its parts take.
+        rules: the names of the rules that were used.
+        changed: whether sums in parentheses are multiplied out or common factors pulled out.
+        results: what each of the loop nests takes and gives whose sum the result is.
+        parts: the parts that are made so far.
+    """
+
+    rewriting: Rewriting
+    nanoseconds: float
+    as_written: float
+    nbytes: float
+    rules: tuple[str, ...]
+    changed: bool
+    results: tuple[NestTime, ...]
+    parts: PartStore
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A statement as a sum of products.
+
+    Args:
+        statement: the parts that functions and quotients in it read, and the rules that were used.
+        terms: the products.
+        renamed: (name, name in the text) of each index variable that it calls otherwise.
+        choices: how many sums in parentheses could be multiplied out.
+        changed: whether some are, equal terms are joined, or common factors are pulled out.
+        as_written: the time of the products as they are written, with the same sums multiplied out.
+    """
+
+    statement: Statement
+    terms: tuple[ProductTerm, ...]
+    renamed: tuple[tuple[str, str], ...]
+    choices: int
+    changed: bool
+    as_written: float
+
+
+class StatementWays:
+    """The ways to compute a statement on data.
+
+    Args:
+        assignment: the statement with explicit sums.
+        facts: what is known of each tensor that it reads.
+        has_blas: whether BLAS may multiply arrays, as sums and products are those of numbers.
+        earlier: what statements before have made, which it may read.
+        cancels: whether terms may cancel others, and differences and squares be multiplied out.
+        into_array: whether the result is an array although loops could leave elements out.
+
+    Raises:
+        NoNormalFormError: for what rules do not know.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        facts: Mapping[str, TensorFacts],
+        *,
+        has_blas: bool = True,
+        earlier: KnownParts = NOTHING_KNOWN,
+        cancels: bool = False,
+        into_array: bool = False,
+    ) -> None:
+        self._cancels = cancels
+        self._into_array = into_array
+        self._alone = not assignment.op.reads_target
+        self._assignment, self._value = assignment, assignment.value
+        self._kept = frozenset(assignment.target.indices)
+        extents = _extents(assignment, facts)
+        dtypes = {one.kind.dtype for one in facts.values()}
+        itemsize = max((_made_in(dtype).itemsize for dtype in dtypes), default=8)
+        numbers, has_blas = has_blas, has_blas and len(dtypes) == 1 and dtypes <= set(WIDE_TYPES)
+        room, target = max(_ROOM, _bytes_of(facts)), assignment.target.tensor
+        self._empty = Statement(target, facts, extents, room, itemsize, earlier, has_blas=has_blas)
+        if has_blas and result_dtype(self._value, self._empty.dtypes) in dtypes:
+            (self._empty.own_type,) = dtypes
+        if into_array and assignment.target.indices:
+            bits = tuple(map(self._empty.estimates.bit, assignment.target.indices))
+            self._empty.nests.last[sum(set(bits))] = bits[-1]
+        self._first = self._form(0)
+        # Parts that statements share are statements themselves, which have no masks.
+        alone = has_blas and earlier is NOTHING_KNOWN
+        masked = with_masks_inside(assignment.value, facts) if alone else assignment.value
+        if masked is not assignment.value:
+            written, self._assignment, self._value = self._first.as_written, replace(assignment, value=masked), masked
+            self._empty.rules[KEEP_MASK] = None
+            self._first = replace(self._form(0), changed=True, as_written=written)
+        results = [self.nest_of(term.factors) for term in self._first.terms]
+        # An array has zeros where a sparse result has no entries, and they meet what functions make there.
+        finite = makes_finite(assignment.value) and all(one.finite for one in facts.values())
+        full = numbers and finite and not any(result.sparse for result in results)
+        for statement in (self._empty, self._first.statement):
+            statement.room = max(_ROOM, _bytes_of(facts) + itemsize * sum(result.most for result in results))
+            statement.has_arrays = full
+        if full:
+            self._empty.nests.allow_copies(self._empty.fits_alone)
+        self.as_written = self._first.as_written
+        """The time of the statement as it is written."""
+
+    @property
+    def terms(self) -> tuple[ProductTerm, ...]:
+        """Returns the products whose sum the statement is, all sums in parentheses kept."""
+        return self._first.terms
+
+    def nest_of(self, factors: Sequence[Factor]) -> NestTime:
+        """Returns what one loop nest over factors takes and gives."""
+        return self._first.statement.time(factors, self._kept, array=self._into_array)
+
+    def cheapest(self) -> Iterator[StatementWay]:
+        """Yields the cheapest way for each choice of sums to multiply out and factors to pull out; none comes first."""
+        for form in self._forms():
+            yield self._fitting(form, form.statement.fork())
+
+    def all(self) -> Iterator[StatementWay]:
+        """Yields also the ways that come next in each form: with other parts of one of its products."""
+        forms = []
+        for form in self._forms():
+            statement = form.statement.fork()
+            yield self._fitting(form, statement)
+            forms.append((form, statement))
+        for form, statement in forms:
+            for number in range(len(form.statement.searches), len(statement.searches)):
+                for rank in range(1, min(len(statement.searches[number].ranked), _RUNNERS_UP + 1)):
+                    other = form.statement.fork()
+                    other.instead = number, rank
+                    yield self._planned(form, other)
+
+    def _forms(self) -> Iterator[_Form]:
+        seen, chosen, form = set[object](), 0, self._first
+        choices = form.choices
+        while True:
+            sums = [form.terms, *factored(form.terms)]
+            for count, terms in enumerate(sums):
+                known = len(seen)
+                seen.add(_unordered(terms) if choices or len(sums) > 1 else None)
+                if terms and len(seen) > known:
+                    statement = form.statement.fork()
+                    statement.rules |= {FACTOR: None} if count else {}
+                    yield replace(form, statement=statement, terms=terms, changed=form.changed or count > 0)
+            chosen += 1
+            if chosen >= min(1 << choices, _MOST) or self._empty.nests.work > _WORK:
+                return
+            try:
+                form = self._form(chosen)
+            except NoNormalFormError:  # a product does not use all variables that the sum around it is over
+                form = replace(form, terms=())
+                continue
+            choices = max(choices, form.choices)
+
+    def _form(self, chosen: int) -> _Form:
+        """Returns the statement with its sums in parentheses multiplied out as the bits of a number choose."""
+        statement = self._empty.fork()
+        found = self._kept_form if chosen == 0 else None
+        if found is None:
+            found = self._opened(chosen, statement)
+        array = self._into_array
+        times = (statement.time_as_written(term, self._kept, array=array) for term in found.terms)
+        written = statement.written + sum(times)
+        statement.rules |= found.rules
+        names = tuple((name.name, inner.name) for name, inner in found.renamed.items())
+        return _Form(statement, found.joined, names, found.choices, chosen > 0 or found.joins, written)
+
+    @property
+    def _kept_form(self) -> KeptForm | None:
+        """Returns the statement with its sums in parentheses kept; None where functions read sums, which are parts."""
+        found = kept_form(self._assignment, cancels=self._cancels)
+        if found is None or found.inside:
+            return None
+        for name, written in found.renamed.items():
+            self._empty.extents[name] = self._empty.extents[written]
+        return found
+
+    def _opened(self, chosen: int, statement: Statement) -> KeptForm:
+        """Returns the statement with some of its sums in parentheses multiplied out."""
+        form = NormalForm(
+            lambda number: bool(chosen >> number & 1),
+            statement.closed_sum,
+            statement.extents,
+            free_indices(self._value),
+            cancels=self._cancels,
+        )
+        terms = form.of(self._value)
+        joined, rules = with_equal_terms_joined(terms, self._kept, cancels=self._cancels)
+        return KeptForm(terms, joined, (), form.renamed, form.rules | rules, bool(rules), form.choices)
+
+    def _fitting(self, form: _Form, statement: Statement) -> StatementWay:
+        """Returns the cheapest way whose parts fit in memory together, if there is one: of fewer and smaller parts."""
+        found = self._planned(form, statement)
+        shares = iter(_SHARES)
+        while found.nanoseconds == math.inf and (share := next(shares, None)) is not None:
+            found = self._planned(form, form.statement.frugal(share))
+        return found
+
+    def _planned(self, form: _Form, statement: Statement) -> StatementWay:
+        alone = self._alone and len(form.terms) == 1
+        array = self._into_array
+        nests = tuple(
+            statement.nest(term, self._kept & variables_of(term), alone=alone, into_array=array) for term in form.terms
+        )
+        times = tuple(statement.time(term.factors, self._kept, array=array) for term in nests)
+        if any(mask_of(factor) for term in nests for factor in term.factors):
+            raise NoNormalFormError("a product has a mask that is none of its factors")
+        total = statement.nanoseconds + sum(time.nanoseconds for time in times)
+        by_blas = len(times) == 1 and times[0].by_blas
+        return StatementWay(
+            Rewriting(tuple(statement.parts), expression_of(nests), form.renamed, by_blas),
+            total if statement.nbytes(nests) <= statement.room else math.inf,
+            form.as_written,
+            statement.nbytes(nests),
+            tuple(rule.name for rule in statement.rules),
+            form.changed,
+            times,
+            statement,
+        )
+
+
+def _made_in(dtype: DType) -> DType:
+    """Returns the element type of parts: those in f16 and bf16 are made in f32, and truth values counted."""
+    return INTEGER if dtype.is_truth else dtype.accumulated_in
+
+
+def _unordered(terms: tuple[ProductTerm, ...]) -> object:
+    """Returns what sums of products have in common that differ in the order of terms and factors alone."""
+    return tuple(sorted(((_factors(term), term.bound, term.negative) for term in terms), key=hash))
+
+
+def _factors(term: ProductTerm) -> tuple[object, ...]:
+    # Those that have equal hashes may stand in either order: such sums are looked at twice.
+    return tuple(sorted((_unordered(f.terms) if isinstance(f, Sum) else f for f in term.factors), key=hash))
+
+
+def _bytes_of(facts: Mapping[str, TensorFacts]) -> float:
+    """Returns how many bytes operands take."""
+    return sum(one.sketch.entries * (one.kind.dtype.itemsize + 4 * bool(one.sketch.axes)) for one in facts.values())
+
+
+def _extents(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> dict[IndexVar, float]:
+    # A variable of the result alone has the extent that `out=` gives it.
+    found = dict.fromkeys(assignment.target.indices, 1.0)
+    for access in accesses_of(assignment.value):
+        for subscript, extent in zip(access.subscripts, facts[access.tensor].sketch.shape, strict=True):
+            if isinstance(subscript, IndexVar):
+                found[subscript] = float(extent)
+    return found

@@ -1,0 +1,142 @@
+"""Ways to compute a statement that are right where matrices are their own transposes, which each call checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from mlir_sparse.encoding import Sketch
+from mlir_sparse.notation import Assignment, accesses_of
+from mlir_sparse.plan.algebra.algebra_rules import TRANSPOSE
+from mlir_sparse.plan.algebra.measured_times import MACHINE
+from mlir_sparse.plan.algebra.statement_ways import StatementWay, StatementWays
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+
+__all__ = ["cheapest_ways", "symmetric_ways", "without_symmetry"]
+
+# To compare a matrix with its transpose takes this share of the time of a conversion, which writes, too.
+_CHECKED = 0.4
+# So much where all entries have one value: values are read alone.
+_READ = 0.05
+# Such a way must take so much less than others, the check included.
+_WORTH = 0.95
+# Of a statement with more accesses than the first number no other way is searched where checks take no more than this
+# share of the whole: searches take long there.
+_FEW, _SMALL = 3, 0.03
+
+
+def without_symmetry(facts: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]:
+    """Returns what is known of tensors but for which are symmetric."""
+    return {name: replace(one, symmetric=False) if one.symmetric else one for name, one in facts.items()}
+
+
+def cheapest_ways(
+    assignment: Assignment,
+    facts: Mapping[str, TensorFacts],
+    ways: StatementWays,
+    *,
+    has_blas: bool,
+    cancels: bool,
+    into_array: bool,
+) -> Iterator[StatementWay]:
+    """Yields the way to compute a statement that takes least, with the time of checks, then others in turn.
+
+    Args:
+        assignment: the statement with explicit sums.
+        facts: what is known of each tensor that it reads.
+        ways: the ways that take no matrix to be symmetric.
+        has_blas: whether BLAS may multiply arrays.
+        cancels: whether terms may cancel others, and differences and squares be multiplied out.
+        into_array: whether the result is an array although loops could leave elements out.
+    """
+    names = _read_again(assignment, facts)
+    checks = _time_of_checks(names, facts)
+    plain = _sorted(ways) if not names or len(list(accesses_of(assignment.value))) <= _FEW else []
+    if names and checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
+        found = _sorted(
+            _ways_with(names, assignment, facts, has_blas=has_blas, cancels=cancels, into_array=into_array)
+        )[0]
+        if not found.parts.reads_transposes:
+            yield found  # which is among the others, all of which take as long or longer
+        else:
+            checked = _checked(found, names, checks)
+            alone = not plain and checks <= _SMALL * found.nanoseconds
+            plain = plain if plain or alone else _sorted(ways)
+            if alone or checked.nanoseconds < _WORTH * plain[0].nanoseconds:
+                yield checked
+    yield from plain or _sorted(ways)
+
+
+def _sorted(ways: StatementWays) -> list[StatementWay]:
+    return sorted(ways.cheapest(), key=lambda one: one.nanoseconds)
+
+
+def _ways_with(
+    names: tuple[str, ...],
+    assignment: Assignment,
+    facts: Mapping[str, TensorFacts],
+    *,
+    has_blas: bool,
+    cancels: bool,
+    into_array: bool,
+) -> StatementWays:
+    known = {name: replace(one, symmetric=name in names) for name, one in facts.items()}
+    return StatementWays(assignment, known, has_blas=has_blas, cancels=cancels, into_array=into_array)
+
+
+def _time_of_checks(names: tuple[str, ...], facts: Mapping[str, TensorFacts]) -> float:
+    return sum(map(_time_of_check, (facts[name].sketch for name in names)))
+
+
+def _time_of_check(sketch: Sketch) -> float:
+    of_one_value = sketch.pattern is not None and sketch.pattern.of_one_value
+    return (_READ if of_one_value else _CHECKED) * _time_to_convert(sketch)
+
+
+def _checked(way: StatementWay, names: tuple[str, ...], checks: float) -> StatementWay:
+    return replace(
+        way,
+        rewriting=replace(way.rewriting, symmetric=names),
+        nanoseconds=way.nanoseconds + checks,
+        rules=(*way.rules, TRANSPOSE.name),
+    )
+
+
+def symmetric_ways(
+    assignment: Assignment,
+    facts: Mapping[str, TensorFacts],
+    least: float,
+    *,
+    has_blas: bool,
+    cancels: bool,
+    into_array: bool,
+) -> Iterator[StatementWay]:
+    """Yields all ways to compute a statement that take less than others, with the time of the checks.
+
+    Args:
+        assignment: the statement with explicit sums.
+        facts: what is known of each tensor that it reads.
+        least: the time of the cheapest way that takes no matrix to be symmetric.
+        has_blas: whether BLAS may multiply arrays.
+        cancels: whether terms may cancel others, and differences and squares be multiplied out.
+        into_array: whether the result is an array although loops could leave elements out.
+    """
+    names = _read_again(assignment, facts)
+    checks = _time_of_checks(names, facts)
+    if not names or checks >= _WORTH * least:
+        return
+    for way in _ways_with(names, assignment, facts, has_blas=has_blas, cancels=cancels, into_array=into_array).all():
+        most = least if checks <= _SMALL * way.nanoseconds else _WORTH * least
+        if way.parts.reads_transposes and way.nanoseconds + checks < most:
+            yield _checked(way, names, checks)
+
+
+def _time_to_convert(sketch: Sketch) -> float:
+    return MACHINE.convert_into(sketch.shape[0]) * sketch.entries
+
+
+def _read_again(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:
+    """Returns the symmetric matrices that a statement reads more than once."""
+    often = Counter(access.tensor for access in accesses_of(assignment.value))
+    return tuple(name for name, one in facts.items() if one.symmetric and often[name] > 1)

@@ -1,0 +1,56 @@
+"""What estimates know of the tensors that a statement reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding.sketch import Sketch
+from mlir_sparse.plan.algebra.entry_patterns import EntryPattern
+from mlir_sparse.plan.algebra.estimates import EntrySet
+
+__all__ = ["TensorFacts"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """What estimates know of a tensor.
+
+    Args:
+        kind: its type.
+        sketch: its numbers.
+        most: the most entries that it can have, where their number is an estimate.
+        symmetric: whether it is a matrix that is its own transpose, bit for bit.
+        finite: whether its elements are finite where those of the operands of the whole computation are.
+    """
+
+    kind: TensorType
+    sketch: Sketch
+    most: float | None = None
+    symmetric: bool = False
+    finite: bool = True
+
+    def relation(self, tensor: str, variables: tuple[int, ...]) -> EntrySet:
+        """Returns the relation of an access of a tensor, by its name, at some variables."""
+        axes, (sparse, dims) = self.sketch.axes, _levels_of(self.kind.encoding)
+        largest = {v: axis.largest for v, axis in zip(variables, axes, strict=True)} if axes else {}
+        squares = {v: axis.squares for v, axis in zip(variables, axes, strict=True)} if axes else {}
+        order = variables if self.kind.encoding is None else None
+        if dims is not None and not self.symmetric:
+            order = tuple([variables[dim] for dim in dims])
+        entries, seen, pattern = self.sketch.entries, self.sketch.pattern, None
+        if sparse and seen is not None:
+            rows, columns = variables
+            pattern = EntryPattern(tensor, rows, columns, entries, float(self.sketch.shape[0]), seen)
+        source = tensor, variables
+        return EntrySet(
+            sum(variables), entries, sparse, largest, squares, order, self.most, pattern=pattern, source=source
+        )
+
+
+@lru_cache(maxsize=256)  # all statements read tensors of a few encodings
+def _levels_of(storage: Encoding | None) -> tuple[bool, tuple[int, ...] | None]:
+    """Returns whether storage is sparse, and the dimension of each of its levels, where levels are dimensions."""
+    sparse = storage is not None and not storage.is_dense
+    return sparse, storage.level_order if storage is not None and storage.is_permutation else None

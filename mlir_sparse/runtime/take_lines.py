@@ -1,0 +1,198 @@
+"""Rows of arrays, and rows and columns of sparse matrices, taken at places that an array has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.level_format import LevelFormat
+from mlir_sparse.errors import CoordinatesError
+from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.program import Gathered, IndexSum, Pick, Place
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["check_range", "lines_of_matrix", "repeated_rows", "rows_of_array"]
+
+Array = np.ndarray[Any, Any]
+Value = Array | SparseTensor
+
+
+def check_range(name: str, axis: int, size: int, place: Gathered, array: Array) -> None:
+    """Raises unless all places are positions along an axis.
+
+    Args:
+        name: the tensor that is gathered from.
+        axis: the axis.
+        size: its extent.
+        place: the subscript.
+        array: its places.
+
+    Raises:
+        CoordinatesError: with the first place that is none.
+    """
+    wrong = (array < 0) | (array >= size)
+    if not wrong.any():
+        return
+    where = np.unravel_index(int(np.argmax(wrong)), array.shape)
+    at = ", ".join(str(int(c)) for c in where)
+    # A part of a rewritten statement has a name that no text has.
+    of = "positions" if "." in name else f"positions of {name}"
+    raise CoordinatesError(
+        f"expected {place.tensor} to hold {of}, 0 to {size - 1} (axis {axis}), but got {array[where]} at ({at})"
+    )
+
+
+def rows_of_array(
+    value: Array, name: str, places: Sequence[Place], arrays: Mapping[str, Array], out: Array | None
+) -> Array | None:
+    """Returns the elements of an array that is gathered along its first axis alone; None for other subscripts.
+
+    Args:
+        value: the array, contiguous.
+        name: its name in errors.
+        places: a subscript for each dimension.
+        arrays: the tensors of the gathered subscripts.
+        out: a contiguous array for the result; a new one when absent.
+
+    Raises:
+        CoordinatesError: for a place that is no row.
+    """
+    if not _takes_rows(places):
+        return None
+    place = places[0]
+    assert isinstance(place, Gathered)
+    array = _signed(arrays[place.tensor])
+    shape = (*array.shape, *value.shape[1:])
+    if out is None:
+        check_fits(math.prod(shape) * value.itemsize, f"elements of {name} gathered over a shape of {shape}")
+        out = np.empty(shape, value.dtype)
+    if _native.take_rows(np.ascontiguousarray(value), array, out) >= 0:
+        check_range(name, 0, value.shape[0], place, array)
+    return out
+
+
+def repeated_rows(step: Pick, extents: Mapping[str, int]) -> Callable[[Mapping[str, Value]], Value] | None:
+    """Returns what takes rows of an array again for the same extents; None for a step that takes something else."""
+    place = step.places[0] if step.encoding is None and _takes_rows(step.places) else None
+    if not isinstance(place, Gathered) or not place.variables:
+        return None
+    variables = (*place.variables, *(v for other in step.places[1:] for v in _variables(other)))
+    if not extents.keys() >= {*variables}:
+        return None
+    shape, name, places, result = tuple(extents[v] for v in variables), step.operand, place.tensor, step.result
+
+    def run(values: Mapping[str, Value]) -> Value:
+        value, array, out = values[name], values[places], values.get(result)
+        assert isinstance(value, np.ndarray)
+        assert isinstance(array, np.ndarray)
+        if out is None:
+            check_fits(math.prod(shape) * value.itemsize, f"elements of {name} gathered over a shape of {shape}")
+            out = np.empty(shape, value.dtype)
+        assert isinstance(out, np.ndarray)
+        if _native.take_rows(value, array, out) >= 0:
+            check_range(name, 0, value.shape[0], place, array)
+        return out
+
+    return run
+
+
+def _variables(place: Place) -> Iterator[str]:
+    if isinstance(place, IndexSum):
+        yield from (variable for _, variable in place.terms)
+
+
+def _takes_rows(places: Sequence[Place]) -> bool:
+    """Returns whether of an array whole rows are taken: its first axis alone is gathered along."""
+    match places:
+        case [Gathered(variables=variables), *rest]:
+            return _are_axes(rest, variables)
+        case _:
+            return False
+
+
+def _are_axes(places: Sequence[Place], others: Sequence[str]) -> bool:
+    """Returns whether subscripts are variables, no one twice or among others."""
+    names = list(others)
+    for place in places:
+        match place:
+            case IndexSum(((1, name),), 0):
+                names.append(name)
+            case _:
+                return False
+    return len(set(names)) == len(names)
+
+
+def _signed(array: Array) -> Array:
+    """Returns places as contiguous integers."""
+    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype.kind == "i" else np.int64)
+
+
+def lines_of_matrix(
+    value: SparseTensor, name: str, places: Sequence[Place], arrays: Mapping[str, Array], storage: Encoding
+) -> SparseTensor | None:
+    """Returns a sparse matrix of which rows, columns or both are gathered; None for other tensors and subscripts.
+
+    Args:
+        value: the matrix.
+        name: its name in errors.
+        places: a subscript for each dimension.
+        arrays: the tensors of the gathered subscripts.
+        storage: the encoding of the result.
+
+    Raises:
+        CoordinatesError: for a place that is no row, or no column.
+    """
+    variables = [_line_variable(place) for place in places]
+    if len(places) != 2 or len({*variables, ""}) != 3 or not is_plain(value.encoding):
+        return None
+    for axis, place in enumerate(places):
+        if isinstance(place, Gathered):
+            check_range(name, axis, value.shape[axis], place, arrays[place.tensor])
+    for axis, place in enumerate(places):
+        if isinstance(place, Gathered):
+            value = _lines(value, axis, _signed(arrays[place.tensor]).astype(np.int64))
+    return value.convert(storage)
+
+
+def _line_variable(place: Place) -> str:
+    """Returns the variable of a subscript, gathered or not; "" for others."""
+    match place:
+        case Gathered(variables=(name,)) | IndexSum(((1, name),), 0):
+            return name
+        case _:
+            return ""
+
+
+def _lines(value: SparseTensor, axis: int, places: Array) -> SparseTensor:
+    """Returns rows or columns of a matrix, stored by these."""
+    if not _is_by_lines(value.encoding, axis):
+        value = value.convert("CSC" if axis else "CSR")
+    begins, coordinates, values = value.storage.buffers()
+    starts = np.zeros(places.size + 1, np.int64)
+    np.cumsum((begins[1:] - begins[:-1])[places], dtype=np.int64, out=starts[1:])
+    check_fits(int(starts[-1]) * (coordinates.itemsize + values.itemsize), "the entries gathered")
+    taken = [np.empty(int(starts[-1]), one.dtype) for one in (coordinates, values)]
+    for source, out in zip((coordinates, values), taken, strict=True):
+        _native.take_segments(source, begins, places, starts, out)
+    sizes = (places.size, value.storage.level_sizes[1])
+    kind = value.encoding if starts[-1] <= np.iinfo(begins.dtype).max else value.encoding.with_widths(64, 64)
+    shape = (sizes[1], sizes[0]) if axis else sizes
+    buffers = [starts.astype(begins.dtype), *taken]
+    if kind is not value.encoding:
+        buffers = [starts, taken[0].astype(np.int64), taken[1]]
+    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, sizes, buffers))
+
+
+def _is_by_lines(kind: Encoding, axis: int) -> bool:
+    """Returns whether a matrix is stored by rows, or by columns, each entry once and in order."""
+    formats = tuple(level.format for level in kind.level_types)
+    plain = all(level.unique and level.ordered for level in kind.level_types)
+    stored = kind.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)
+    return stored and plain and kind.level_order[0] == axis and kind.explicit_val is None

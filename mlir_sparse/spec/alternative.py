@@ -1,0 +1,64 @@
+"""The ways to compute a statement, as values that a user can look at, choose from and compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlir_sparse.notation import Assignment
+from mlir_sparse.spec.kernel_spec import KernelSpec
+from mlir_sparse.spec.rewriting import Part
+
+__all__ = ["Alternative"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A way to compute a statement, which `compile` and `evaluate` take in place of its text.
+
+    Args:
+        spec: the statement with the types of its tensors, and how it is rewritten.
+        nanoseconds: the time of a call on one thread, by estimate; None for what no rule knows, which has one way.
+        nbytes: the bytes that its parts take, by estimate.
+        rules: the rules that were used; none for the statement as it is written.
+    """
+
+    spec: KernelSpec
+    nanoseconds: float | None
+    nbytes: float
+    rules: tuple[str, ...] = ()
+
+    @property
+    def is_as_written(self) -> bool:
+        """Returns whether the statement is left as it is written."""
+        return self.spec.rewriting is None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Returns what is made first, in order."""
+        return () if self.spec.rewriting is None else self.spec.rewriting.parts
+
+    @property
+    def statement(self) -> Assignment:
+        """Returns the statement that reads the parts, with explicit sums."""
+        return self.spec.planned
+
+    @property
+    def milliseconds(self) -> str:
+        """Returns the time as text."""
+        return "unknown" if self.nanoseconds is None else f"{self.nanoseconds / 1e6:,.3g} ms"
+
+    def lines(self) -> Iterator[str]:
+        """Yields how `explain()` shows it."""
+        again = self.spec.rewriting
+        by_blas = " by BLAS" if again is not None and again.by_blas else ""
+        yield f"{'as written' if again is None else 'rewritten'}: {self.statement}{by_blas}"
+        if again is not None and again.symmetric:
+            yield f"  if symmetric, which calls check: {', '.join(again.symmetric)}"
+        for part in self.parts:
+            yield f"  with {part}{f': {part.estimate}' if part.estimate else ''}"
+
+    def __str__(self) -> str:
+        rules = f"; {', '.join(self.rules)}" if self.rules else ""
+        time = [] if self.nanoseconds is None else [f"  {self.milliseconds} by estimate{rules}"]
+        return "\n".join([*self.lines(), *time])

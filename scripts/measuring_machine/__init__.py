@@ -1,0 +1,1 @@
+"""Measures the times of steps that estimates of plans go by."""
