@@ -182,6 +182,16 @@ def test_inputs_and_indices_come_in_the_order_of_the_text() -> None:
         ("y(i) = A(i,j]", 13, "expected `,` or `)` after a subscript of `A`, but got `]`"),
         ("y(i) = A(i,)", 12, "expected an index variable or an integer in the subscripts of `A`, but got `)`"),
         ("y(i) = (x(i) + 1", 17, "expected an operator or `)`, but got the end of the text"),
+        (
+            "y(i) = (x(i) if i else 0) * 2",
+            14,
+            "expected an operator or `)`, but got `if`; `where(condition, a, b)` is one of two values",
+        ),
+        (
+            "y(i) = x(i) if m(i) else 0",
+            21,
+            "expected an operator or the end of the text, but got `else`; `where(condition, a, b)` is one of two values",
+        ),
         ("y(i) = exp(x(i)", 16, "expected an operator, `,` or `)`, but got the end of the text"),
         ("y(i) = sum(j : A(i,j)", 22, "expected an operator or `)`, but got the end of the text"),
         ("y(i) = sum(x(i))", 12, "expected index variables and `:`, as in `sum(j : A(i,j))`, but got `x`"),

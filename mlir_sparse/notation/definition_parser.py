@@ -35,7 +35,7 @@ from mlir_sparse.notation.check_assignment import check
 from mlir_sparse.notation.definition import Definition, IndexFormula, fresh_name
 from mlir_sparse.notation.linear_subscript import add, as_affine, as_subscript, multiply, scale
 from mlir_sparse.notation.masks import MASK, WITHOUT
-from mlir_sparse.notation.notation_parser import parse_access, parse_expression
+from mlir_sparse.notation.notation_parser import expect_end_of, parse_access, parse_expression
 from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind, tokenize
@@ -67,8 +67,7 @@ def parse_definition(text: str, numbers: Mapping[str, Number] | None = None) -> 
     target = parse_access(cursor, cursor.expect_kind(TokenKind.NAME, "a target such as `A(i,j)`"))
     cursor.expect("=", "`=` after the tensor that is defined")
     value = _conditional(cursor, parse_expression(cursor))
-    if not cursor.done:
-        cursor.fail(f"expected an operator or the end of the definition, but got {cursor.token.describe()}")
+    expect_end_of(cursor, "the definition")
     return parser.definition(target, value, source)
 
 

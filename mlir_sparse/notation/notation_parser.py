@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NoReturn
 
 from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import (
@@ -49,7 +50,7 @@ from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
 from mlir_sparse.text.source_text import Source
 
-__all__ = ["parse", "parse_access", "parse_assignment", "parse_expression"]
+__all__ = ["expect_end_of", "parse", "parse_access", "parse_assignment", "parse_expression"]
 
 _COMPARISON = 3
 # A function, as in NumPy's table of ufuncs.
@@ -93,8 +94,7 @@ def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -
     cursor = Cursor(Source(text, "notation"), NotationSyntaxError)
     cursor.known = operators or {}
     assignment = parse_assignment(cursor)
-    if not cursor.done:
-        cursor.fail(f"expected an operator or the end of the text, but got {cursor.token.describe()}")
+    expect_end_of(cursor, "the text")
     check(assignment)
     return assignment
 
@@ -111,6 +111,18 @@ def parse_assignment(cursor: Cursor) -> Assignment:
     value = _masked(cursor, parse_expression(cursor))
     ranges, exists = parse_where(cursor)
     return Assignment(target, op, value, cursor.source, ranges, exists)
+
+
+def expect_end_of(cursor: Cursor, whole: str) -> None:
+    """Raises unless all tokens are taken; `whole` is what would end here."""
+    if not cursor.done:
+        _fail_after_operand(cursor, f"the end of {whole}")
+
+
+def _fail_after_operand(cursor: Cursor, other: str) -> NoReturn:
+    # Python's conditional expression, as strangers write it.
+    way_out = "; `where(condition, a, b)` is one of two values" if cursor.at("if", "else") else ""
+    cursor.fail(f"expected an operator or {other}, but got {cursor.token.describe()}{way_out}")
 
 
 def _masked(cursor: Cursor, value: Expr) -> Expr:
@@ -218,7 +230,8 @@ def _parenthesised(cursor: Cursor) -> Expr:
     cursor.enter()
     inner = parse_expression(cursor)
     cursor.leave()
-    cursor.expect(")", "an operator or `)`")
+    if not cursor.accept(")"):
+        _fail_after_operand(cursor, "`)`")
     return inner
 
 
