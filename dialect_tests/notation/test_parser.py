@@ -188,9 +188,10 @@ def test_inputs_and_indices_come_in_the_order_of_the_text() -> None:
             "expected an operator or `)`, but got `if`; `where(condition, a, b)` is one of two values",
         ),
         (
-            "y(i) = x(i) if m(i) else 0",
-            21,
-            "expected an operator or the end of the text, but got `else`; `where(condition, a, b)` is one of two values",
+            "y = x if m else 0",
+            15,
+            "expected an operator or the end of the text, but got `else`; "
+            "`where(condition, a, b)` is one of two values",
         ),
         ("y(i) = exp(x(i)", 16, "expected an operator, `,` or `)`, but got the end of the text"),
         ("y(i) = sum(j : A(i,j)", 22, "expected an operator or `)`, but got the end of the text"),
