@@ -184,7 +184,7 @@ def test_inputs_and_indices_come_in_the_order_of_the_text() -> None:
         ("y(i) = A(i,)", 12, "expected an index variable or an integer in the subscripts of `A`, but got `)`"),
         ("y(i) = (x(i) + 1", 17, "expected an operator or `)`, but got the end of the text"),
         ("y(i) = (x(i) if i else 0) * 2", 14, f"expected an operator or `)`, but got `if`; {WAY_OUT}"),
-        ("y = x if m else 0", 13, f"expected an operator or the end of the text, but got `else`; {WAY_OUT}"),
+        ("y = x if m else 0", 12, f"expected an operator or the end of the text, but got `else`; {WAY_OUT}"),
         ("y(i) = exp(x(i)", 16, "expected an operator, `,` or `)`, but got the end of the text"),
         ("y(i) = sum(j : A(i,j)", 22, "expected an operator or `)`, but got the end of the text"),
         ("y(i) = sum(x(i))", 12, "expected index variables and `:`, as in `sum(j : A(i,j))`, but got `x`"),
