@@ -82,6 +82,41 @@ def test_values_of_which_the_last_alone_differs() -> None:
     assert not is_symmetric(both)
 
 
+@pytest.mark.usefixtures("whatever_can_be_cut", "one_thread_and_two")
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 300_001])
+def test_one_value_in_another_place_ends_a_comparison(dtype: str, count: int) -> None:
+    """At both ends, in the middle, and where parts and blocks of a thread begin and end."""
+    values = np.full(count, 3, dtype)
+    assert _native.are_equal(values)
+    ends = {end + by for end in (0, count // 3, count // 2, 2 * count // 3, count) for by in range(-3, 3)}
+    blocks = {size // values.itemsize + by for size in (1 << 18, 1 << 19) for by in (-1, 0, 1)}
+    for place in sorted(place for place in ends | blocks if count > 1 and 0 <= place < count):
+        values[place] = 4
+        assert not _native.are_equal(values), place
+        values[place] = 3
+    assert _native.are_equal(values)
+
+
+def test_values_that_are_not_contiguous_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected contiguous values"):
+        _native.are_equal(np.ones(8)[::2])
+
+
+def test_structure_that_is_no_mirror_image_is_known_from_the_first_time() -> None:
+    upper = stored([0, 2, 3, 3], [0, 1, 1], [1.0, 1.0, 1.0])
+    assert [is_symmetric(upper) for _ in range(3)] == [False] * 3
+    upper.storage.values[:] = 0.0
+    assert not is_symmetric(upper)
+
+
+def test_structure_of_values_that_become_equal() -> None:
+    both = stored([0, 1, 2, 2], [1, 0], [1.0, 2.0])
+    for values, expected in (([1, 2], False), ([2, 2], True), ([2, 1], False), ([5, 5], True), ([0.0, -0.0], False)):
+        both.storage.values[:] = values
+        assert [is_symmetric(both) for _ in range(2)] == [expected] * 2
+
+
 def test_signs_of_zeros_and_values_that_are_no_numbers_are_bits() -> None:
     for one, other, expected in ((0.0, -0.0, False), (np.nan, np.nan, True), (np.nan, -np.nan, False)):
         matrix = stored([0, 1, 2, 2], [1, 0], [1.0, 1.0])

@@ -13,24 +13,6 @@ from mlir_sparse.runtime.repeated_program import RepeatedProgram
 __all__ = ["DirectCall", "for_plan", "for_sizes"]
 
 
-class _WithinLimits:
-    """The fast path of a kernel with limits.
-
-    Args:
-        function: the fast path without.
-        limits: the limits of a call.
-    """
-
-    def __init__(self, function: runtime.Direct, limits: _native.Limits) -> None:
-        self._function = function
-        self._limits = limits
-
-    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
-        """Returns the result; None for operands that do not fit."""
-        with self._limits:
-            return self._function.direct(operands, out)
-
-
 class _ForPlannedData:
     """The fast path of a kernel whose plan depends on data.
 
@@ -39,13 +21,31 @@ class _ForPlannedData:
         plan: the plan.
     """
 
-    def __init__(self, function: runtime.Direct | _WithinLimits, plan: KnownPlan) -> None:
+    def __init__(self, function: runtime.Direct, plan: KnownPlan) -> None:
         self._direct = function.direct
         self._is_for = plan.is_for
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result; None for operands that do not fit, or that the plan was not made for."""
         return self._direct(operands, out) if self._is_for(operands) else None
+
+
+class _WithinLimits:
+    """The fast path of a kernel with limits.
+
+    Args:
+        function: the fast path without.
+        limits: the limits of a call.
+    """
+
+    def __init__(self, function: runtime.Direct | _ForPlannedData, limits: _native.Limits) -> None:
+        self._function = function
+        self._limits = limits
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result; None for operands that do not fit."""
+        with self._limits:
+            return self._function.direct(operands, out)
 
 
 DirectCall = runtime.Direct | _WithinLimits | _ForPlannedData
@@ -62,7 +62,8 @@ def for_plan(function: runtime.Direct, limits: _native.Limits | None, plan: Know
     if plan is None:
         return _limited(function, limits)
     found = None if plan.looks_at_values else for_sizes(function, limits, plan.bounds)
-    return found or _ForPlannedData(_limited(function, limits), plan)
+    # To look at values takes threads, too.
+    return found or _limited(_ForPlannedData(function, plan), limits)
 
 
 def for_sizes(
@@ -84,5 +85,5 @@ def for_sizes(
             return None
 
 
-def _limited(function: runtime.Direct, limits: _native.Limits | None) -> runtime.Direct | _WithinLimits:
+def _limited(function: runtime.Direct | _ForPlannedData, limits: _native.Limits | None) -> DirectCall:
     return function if limits is None else _WithinLimits(function, limits)

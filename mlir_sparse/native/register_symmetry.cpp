@@ -17,12 +17,22 @@ bool symmetric(const py::array &positions, const py::array &coordinates, const p
   return is_symmetric(begins, places, data, values.itemsize());
 }
 
+bool equal(const py::array &values) {
+  if ((values.flags() & py::array::c_style) == 0) throw py::value_error("expected contiguous values");
+  const auto *data = static_cast<const char *>(values.data());
+  const auto count = values.size(), itemsize = values.itemsize();
+  py::gil_scoped_release release;
+  return are_equal(data, count, itemsize);
+}
+
 }  // namespace
 
 void register_symmetry(py::module_ &module) {
   module.def("is_symmetric", &symmetric, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
              "Returns whether a square matrix of rows of ascending coordinates, in 32 or 64 bits, is its own transpose, "
              "bit for bit.");
+  module.def("are_equal", &equal, py::arg("values"),
+             "Returns whether the values of a contiguous array all have the same bits; True of none.");
 }
 
 }  // namespace mlir_sparse
