@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -12,11 +10,9 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of, is_wide
 from mlir_sparse.arrays.flat_places import Array, numbered
-from mlir_sparse.errors import RankError
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.text.shortened import shortened
 
-__all__ = ["Groups", "axes_of", "grouped"]
+__all__ = ["Groups", "grouped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +55,6 @@ class Groups:
         if missing == 0 and (len(self.kept) > 1 or is_wide(self.kept)):
             return (entries.where(found) if found.dtype == np.bool_ else entries).tensor(like)
         return entries.dense(missing)
-
-
-def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
-    """Returns the axes of an argument `axis=`, ascending.
-
-    Raises:
-        RankError: for axes out of range or repeated.
-
-    >>> axes_of(None, 2), axes_of(-1, 2)
-    ((0, 1), (1,))
-    """
-    if axis is None:
-        return tuple(range(rank))
-    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    try:
-        numbers = [operator.index(number) for number in given]
-    except Exception:  # a user's object may raise anything
-        raise RankError(f"expected axis= of an integer or several, but got {shortened(repr(axis))}") from None
-    for number in numbers:
-        if not -rank <= number < rank:
-            raise RankError(f"expected an axis from {-rank} to {rank - 1}, but got {number}")
-    found = sorted(number % rank for number in numbers)
-    if len(set(found)) < len(found):
-        raise RankError(f"expected each axis once, but got axis={axis!r}")
-    return tuple(found)
 
 
 def grouped(tensor: SparseTensor, axes: tuple[int, ...]) -> Groups:

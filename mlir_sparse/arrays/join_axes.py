@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.axis_arguments import axis_of
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
-from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.reshape import expanded, reshaped
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.errors import ExtentError, RankError
@@ -43,7 +43,7 @@ def concatenated(sources: Sequence[Any], axis: int | None = 0) -> SparseTensor:
     parts = as_tensors(sources)
     if axis is None:
         parts, axis = [reshaped(part, (-1,)) if part.ndim > 1 else part for part in parts], 0
-    (at,) = axes_of(axis, parts[0].ndim)
+    at = axis_of(axis, parts[0].ndim)
     first = parts[0].shape
     for part in parts:
         if part.ndim != len(first):
@@ -74,5 +74,5 @@ def stacked(sources: Sequence[Any], axis: int = 0) -> SparseTensor:
     for part in parts:
         if part.shape != parts[0].shape:
             raise ExtentError(f"expected tensors of one shape to stack, but got {parts[0].shape} and {part.shape}")
-    axes_of(axis, parts[0].ndim + 1)
-    return concatenated([expanded(part, axis) for part in parts], axis)
+    at = axis_of(axis, parts[0].ndim + 1)
+    return concatenated([expanded(part, at) for part in parts], at)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.axis_arguments import axes_of
 from mlir_sparse.arrays.elementwise import elementwise
-from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.reductions import count_nonzero, reduced
 from mlir_sparse.errors import RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor

@@ -9,10 +9,10 @@ import numpy as np
 
 from mlir_sparse.arrays import join_axes
 from mlir_sparse.arrays import reshape as shape
+from mlir_sparse.arrays.axis_arguments import axis_of, listed_axes
 from mlir_sparse.arrays.broadcast import broadcast_shape, stretched
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of
 from mlir_sparse.arrays.flat_places import Array
-from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, RankError
@@ -86,13 +86,13 @@ def roll(a: SparseTensor, shift: Any, axis: Any = None) -> SparseTensor:
         return shape.reshaped(roll(shape.reshaped(a, -1) if a.ndim > 1 else a, shift, 0), a.shape)
     entries = entries_of(a)
     dims = list(entries.dims)
-    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    axes = listed_axes(axis)
     shifts = list(shift) if isinstance(shift, Sequence | np.ndarray) and np.ndim(shift) else [shift]
     count = max(len(axes), len(shifts))
     if {len(axes), len(shifts)} - {1, count}:
         raise RankError(f"expected as many axes as shifts, or one, but got axis={axis!r} for shift={shift!r}")
     for number, by in zip(axes * (count // len(axes)), shifts * (count // len(shifts)), strict=True):
-        (at,) = axes_of(number, a.ndim)
+        at = axis_of(number, a.ndim)
         extent = a.shape[at]
         by = _whole(by, "shift") % extent if extent else 0
         moved = dims[at] - (extent - by)  # no sum, which could overflow
@@ -111,7 +111,7 @@ def take(a: SparseTensor, indices: Any, axis: int | None = None) -> Any:
     """Returns the elements at indices along an axis."""
     if axis is None:
         return item(shape.reshaped(a, -1), indices)
-    (at,) = axes_of((axis,), a.ndim)
+    at = axis_of(axis, a.ndim)
     return item(a, (*(slice(None),) * at, indices))
 
 

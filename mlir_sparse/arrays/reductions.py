@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.contraction import cast, contracted
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
-from mlir_sparse.arrays.grouped_entries import Groups, axes_of, grouped
+from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.reshape import expanded
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
@@ -158,9 +159,7 @@ def _sums(groups: Groups, values: Array) -> Array:
 
 def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Returns the first position of the largest or smallest element, as a row-major index where axis is None."""
-    axes = axes_of(axis, tensor.ndim)
-    if axis is not None and len(axes) != 1:
-        raise OperandError(f"expected one axis or None to find a position along, but got axis={axis!r}")
+    axes = axes_of(None, tensor.ndim) if axis is None else (axis_of(axis, tensor.ndim),)
     if not fits_in_64_bits([tensor.shape[at] for at in axes]):
         raise TooLargeError(
             f"expected positions of less than 2^63 to find one, but got shape {tensor.shape}: give axis="

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, linear, unlinear
-from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_extents
@@ -88,12 +88,11 @@ def _permuted(encoding: Encoding, order: tuple[int, ...]) -> Encoding:
 
 def moved(tensor: SparseTensor, source: Any, target: Any) -> SparseTensor:
     """Returns a tensor with some axes moved, and the others in order (`np.moveaxis`)."""
-    given = [tuple(axis) if isinstance(axis, Sequence) else (axis,) for axis in (source, target)]
-    for axes in given:
-        axes_of(axes, tensor.ndim)
+    given = [listed_axes(axis) for axis in (source, target)]
     if len(given[0]) != len(given[1]):
         raise RankError(f"expected as many places as axes to move, but got {source!r} and {target!r}")
-    taken, places = ([axis % tensor.ndim for axis in axes] for axes in given)
+    taken, places = ([axis_of(axis, tensor.ndim) for axis in axes] for axes in given)
+    axes_of(tuple(taken), tensor.ndim), axes_of(tuple(places), tensor.ndim)  # each once
     order = [axis for axis in range(tensor.ndim) if axis not in taken]
     for place, axis in sorted(zip(places, taken, strict=True)):
         order.insert(place, axis)
@@ -102,9 +101,9 @@ def moved(tensor: SparseTensor, source: Any, target: Any) -> SparseTensor:
 
 def swapped(tensor: SparseTensor, axis1: int, axis2: int) -> SparseTensor:
     """Returns a tensor with two axes exchanged."""
-    axes_of((axis1,), tensor.ndim), axes_of((axis2,), tensor.ndim)
+    one, other = axis_of(axis1, tensor.ndim), axis_of(axis2, tensor.ndim)
     order = list(range(tensor.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
+    order[one], order[other] = order[other], order[one]
     return transposed(tensor, order)
 
 
@@ -183,7 +182,7 @@ def _filled(shape: tuple[Any, ...], given: tuple[int, ...]) -> tuple[int, ...]:
 
 def expanded(tensor: SparseTensor, axis: Any) -> SparseTensor:
     """Returns a tensor with new axes of one element, given their positions in the result."""
-    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    given = listed_axes(axis)
     places = axes_of(given, tensor.ndim + len(given))
     shape = list(tensor.shape)
     for place in places:
@@ -230,7 +229,7 @@ def triangle(tensor: SparseTensor, upper: bool, k: int = 0) -> SparseTensor:
 
 def flipped(tensor: SparseTensor, axis: Any = None) -> SparseTensor:
     """Returns a tensor with the order of elements along axes reversed."""
-    axes = axes_of(axis, tensor.ndim)
+    axes = axes_of(None if axis is None else listed_axes(axis), tensor.ndim)
     entries = entries_of(tensor)
     dims = tuple(tensor.shape[at] - 1 - dim if at in axes else dim for at, dim in enumerate(entries.dims))
     return EntryList(dims, entries.values, tensor.shape).tensor(tensor)

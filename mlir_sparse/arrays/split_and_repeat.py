@@ -9,27 +9,28 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays import join_axes, reshape
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
-from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.given_arguments import shown
 
 __all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile", "vsplit"]
 
 
 def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
-    (at,) = axes_of(axis, tensor.ndim)
+    at = axis_of(axis, tensor.ndim)
     found: SparseTensor = item(tensor, (*(slice(None),) * at, part))
     return found
 
 
 def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
     """Returns the parts of a tensor along an axis: a number of nearly equal ones, or those between indices."""
-    extent = ary.shape[axes_of(axis, ary.ndim)[0]]
+    extent = ary.shape[axis_of(axis, ary.ndim)]
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if count < 1:
@@ -43,7 +44,7 @@ def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> l
 
 def split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> list[SparseTensor]:
     """Returns the parts of a tensor along an axis; a number of parts must give equal sizes."""
-    extent = ary.shape[axes_of(axis, ary.ndim)[0]]
+    extent = ary.shape[axis_of(axis, ary.ndim)]
     if isinstance(indices_or_sections, int | np.integer) and (
         indices_or_sections < 1 or extent % int(indices_or_sections)
     ):
@@ -85,7 +86,7 @@ def repeat(a: SparseTensor, repeats: Any, axis: int | None = None) -> SparseTens
     """Returns a tensor with each element along an axis repeated, by one number or a number for each."""
     if axis is None:
         return repeat(reshape.reshaped(a, -1) if a.ndim > 1 else a, repeats, 0)
-    (at,) = axes_of(axis, a.ndim)
+    at = axis_of(axis, a.ndim)
     if isinstance(repeats, int | np.integer) and repeats >= 0:
         return _repeated(a, int(repeats), at)
     try:
@@ -109,8 +110,10 @@ def _repeated(a: SparseTensor, times: int, at: int) -> SparseTensor:
 
 def rot90(m: SparseTensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> SparseTensor:
     """Returns a tensor rotated by quarter turns in the plane of two axes."""
-    axes_of(axes, m.ndim)
-    first, second = axes
+    given = listed_axes(axes)
+    if len(axes_of(given, m.ndim)) != 2:
+        raise RankError(f"expected two axes to rotate in, but got {shown(axes)}")
+    first, second = (axis_of(axis, m.ndim) for axis in given)
     match k % 4:
         case 0:
             return m

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays import matrix_products
+from mlir_sparse.arrays.axis_arguments import axis_of
 from mlir_sparse.arrays.einsum import einsum
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
-from mlir_sparse.arrays.grouped_entries import axes_of
 from mlir_sparse.errors import ExtentError, OperandError, RankError, UnsupportedError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor
@@ -42,7 +42,7 @@ def stacked(name: str, left: Any, right: Any, *, axis: int = -1, dtype: Any = No
     if not isinstance(axis, int | np.integer):
         raise OperandError(f"expected an integer for axis of np.{name}, but got {shown(axis)}")
     if axis != -1:
-        values = [np.moveaxis(value, axes_of(axis, value.ndim)[0], -1) for value in values]
+        values = [np.moveaxis(value, axis_of(axis, value.ndim), -1) for value in values]
     inner_axis = -2 if name == "vecmat" else -1
     if values[0].ndim > 0 and values[1].ndim >= -inner_axis:
         inner = values[0].shape[-1], values[1].shape[inner_axis]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.axis_arguments import axis_of, listed_axes
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import RankError, UnsupportedError
 from mlir_sparse.lazy.elementwise_steps import as_view, cast_view, choose, elementwise_step, function_of, is_number
@@ -95,23 +96,17 @@ def _name(function: Callable[..., Any]) -> str:
 def transposed(source: Any, axes: Any = None) -> ArrayView:
     """Returns an array with its axes permuted; reversed without `axes`."""
     view = as_view(source)
-    order = list(range(view.ndim))[::-1] if axes is None else [_axis(axis, view.ndim) for axis in axes]
+    order = list(range(view.ndim))[::-1] if axes is None else [axis_of(axis, view.ndim) for axis in listed_axes(axes)]
     if sorted(order) != list(range(view.ndim)):
         raise RankError(f"expected each of {view.ndim} axes once, but got {shown(axes)}")
     return view.permuted(order)
-
-
-def _axis(axis: Any, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise RankError(f"expected an axis from {-rank} to {rank - 1}, but got {axis}")
-    return int(axis) % rank
 
 
 def swapped(source: Any, axis1: int, axis2: int) -> ArrayView:
     """Returns an array with two axes exchanged."""
     view = as_view(source)
     order = list(range(view.ndim))
-    first, second = _axis(axis1, view.ndim), _axis(axis2, view.ndim)
+    first, second = axis_of(axis1, view.ndim), axis_of(axis2, view.ndim)
     order[first], order[second] = order[second], order[first]
     return view.permuted(order)
 
@@ -159,9 +154,9 @@ def dot_step(left: Any, right: Any) -> ArrayView:
 
 def _expanded(a: Any, axis: Any) -> ArrayView:
     view = as_view(a)
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    given = listed_axes(axis)
     rank = view.ndim + len(given)
-    new = {_axis(one, rank) for one in given}
+    new = {axis_of(one, rank) for one in given}
     if len(new) < len(given):
         raise RankError(f"expected each new axis once, but got axis={shown(axis)}")
     left = iter(range(view.ndim))

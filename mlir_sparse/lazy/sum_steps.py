@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.grouped_entries import axes_of
+from mlir_sparse.arrays.axis_arguments import axes_of
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, RankError, UnsupportedError
 from mlir_sparse.lazy.elementwise_steps import as_view, cast_view, elementwise_step
