@@ -83,6 +83,7 @@ _ON_INTEGERS: dict[str, Callable[..., Array]] = {
 }
 _ON_REALS: dict[str, Callable[..., Array]] = {
     "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     "cbrt": np.cbrt,
     "exp": np.exp,
     "exp2": np.exp2,

@@ -214,6 +214,7 @@ _COMPOSED: dict[tuple[str, str], _Composed] = {
     ("", "relu"): lambda x: _call("max", x, x.like(0)),
     ("", "square"): lambda x: x * x,
     ("", "reciprocal"): lambda x: x.like(1) / x,
+    ("", "rsqrt"): lambda x: x.like(1) / _call("sqrt", x),
     ("", "logical_xor"): lambda x, y: x.differs(0) ^ y.differs(0),
     **{("c", name): function for name, function in complex_functions.COMPOSED.items()},
 }

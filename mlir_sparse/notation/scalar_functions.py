@@ -80,6 +80,7 @@ _TABLE = (
     _keeping("round", 1, "nearest integer, halves to even", numpy="rint"),
     _keeping("trunc", 1, "nearest integer towards zero", kinds="if"),
     Function("sqrt", 1, "square root", True),
+    Function("rsqrt", 1, "1/sqrt(x)", False),
     _of_reals("cbrt", 1, "cube root"),
     Function("exp", 1, "e to the power of the argument", False),
     Function("exp2", 1, "2 to the power of the argument", False),
