@@ -299,3 +299,51 @@ if __name__ == "__main__":
 """,
         tmp_path,
     )
+
+
+def test_children_have_all_threads_of_blas_though_a_call_lowers_them(tmp_path: Path) -> None:
+    """The call is another thread's, which the child has not: nobody would raise them again there."""
+    run(
+        """
+from mlir_sparse.runtime import blas_threads
+
+controls = blas_threads._controls()
+if controls is None:
+    sys.exit()
+controls.set(2)
+lowered, forked = threading.Event(), threading.Event()
+
+def call():
+    with blas_threads.on_one_thread():
+        lowered.set()
+        forked.wait()
+
+def work():
+    assert controls.get() == 2, controls.get()
+    assert np.array_equal(np.ones((300, 300)) @ np.ones((300, 300)), np.full((300, 300), 300.0))
+    with blas_threads.on_one_thread():
+        assert controls.get() == 1
+    assert controls.get() == 2, controls.get()
+
+thread = threading.Thread(target=call)
+thread.start()
+lowered.wait()
+pid = child(work)
+forked.set()
+thread.join()
+wait(pid)
+assert controls.get() == 2, controls.get()
+
+def fork_inside():
+    with blas_threads.on_one_thread():
+        pid = os.fork()
+    return pid
+
+pid = fork_inside()
+if not pid:
+    os._exit(controls.get() != 2)
+wait(pid)
+assert controls.get() == 2, controls.get()
+""",
+        tmp_path,
+    )

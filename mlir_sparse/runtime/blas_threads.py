@@ -76,8 +76,9 @@ class _Lowered:
     def end(self, controls: _Controls, threads: int) -> None:
         """Ends a call that began with so many threads."""
         with self._lock:
-            if threads in self._wanted:  # not in a child that was forked meanwhile
-                self._wanted.remove(threads)
+            if threads not in self._wanted:  # in a child that was forked meanwhile, which `forget` has restored
+                return
+            self._wanted.remove(threads)
             controls.set(min(self._wanted, default=self._before))
             self._before = self._before if self._wanted else 0
 
@@ -96,8 +97,12 @@ class _Lowered:
         return not self._wanted and controls.get() == 1 and self._begun == begun
 
     def forget(self) -> None:
-        """Forgets calls of threads that are not there any more, in the child of a fork."""
+        """Forgets calls of threads that are not there any more, in the child of a fork, and ends what they wanted."""
         self._wanted.clear()
+        before, self._before = self._before, 0
+        controls = _controls() if before else None  # known already, as a call has asked for it
+        if controls is not None:
+            controls.set(before)
 
 
 _lowered = _Lowered()
