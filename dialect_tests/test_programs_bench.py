@@ -165,6 +165,14 @@ def test_time_ends_what_is_undecided() -> None:
     assert len(_played({_OURS: [1.0], _HAND: [1.0], _OFF: [4.0]}, SameCode(), 0.0)[_HAND]) == 3
 
 
+def test_what_misses_its_bound_is_sampled_until_that_is_decided() -> None:
+    assert len(_played({_OURS: [1.0], _HAND: [0.8], _OFF: [9.0]}, SameCode(), 8.0)[_HAND]) == 8
+    assert len(_played({_OURS: [1.0], _HAND: [1.0], _OFF: [9.0]}, SameCode(), 8.0)[_HAND]) == 3
+    swaying = [0.85, 0.93] * 5000  # 1.18 and 1.08 times as fast: on both sides of the bound
+    found = _played({_OURS: [1.0], _HAND: swaying, _OFF: [9.0]}, SameCode(), 100)
+    assert 240 < len(found[_HAND]) < 360  # six times as long
+
+
 def test_one_slow_spell_does_not_decide_on_a_plan_by_hand() -> None:
     found = _played({_OURS: [1.0], _HAND: [100.0, 0.8], _OFF: [9.0]}, SameCode())
     assert len(found[_HAND]) >= 8

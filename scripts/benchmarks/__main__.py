@@ -49,7 +49,7 @@ _WHOLE = "1"  # what the extents of statements' inputs are divided by
     default=5.0,
     show_default=True,
     help=f"How long to time one contest. A whole statement takes until its bounds are decided, {_LONGER} times as long "
-    "at the most.",
+    "at the most, longer where one is missed so far.",
 )
 @click.option("--quick", is_flag=True, help=f"Time each contest for {_QUICK} s: for a first look.")
 @click.option("--each", is_flag=True, help="Print the median and the least of every library too.")

@@ -13,6 +13,7 @@ import scipy.sparse
 from benchmarks import references
 from benchmarks.data import Matrix, narrow, shifted, shuffled, turned
 from benchmarks.entries import fibers, mixed, moved, slots
+from benchmarks.on_lines import on_lines
 
 __all__ = ["KERNELS", "Kernel", "Operands"]
 
@@ -39,17 +40,8 @@ class Kernel:
     scale: Callable[[Operands], Any] | None = None
 
 
-# Rows of 64 bytes astride two lines take a third longer: all contestants get them on lines, whatever malloc gives.
-_LINE = 64
-
-
 def _dense(*shape: int, seed: int = 1) -> Any:
-    drawn = np.random.default_rng(seed).random(shape)
-    room = np.empty(drawn.nbytes + _LINE, np.uint8)
-    begin = -room.ctypes.data % _LINE
-    placed = room[begin : begin + drawn.nbytes].view(drawn.dtype).reshape(shape)
-    placed[...] = drawn
-    return placed
+    return on_lines(np.random.default_rng(seed).random(shape))
 
 
 def _with_x(convert: Callable[[Matrix], Any]) -> Callable[[Matrix], Operands]:

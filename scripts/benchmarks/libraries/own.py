@@ -13,6 +13,7 @@ import mlir_sparse as ms
 from benchmarks.canonical import Entries
 from benchmarks.entries import Coordinates, Ell, Fibers
 from benchmarks.libraries import IN_PLACE, NEW, Call, Calls, Prepare
+from benchmarks.on_lines import on_lines
 
 __all__ = ["CALLS", "TEXTS", "called", "plain", "set_threads", "taken"]
 
@@ -80,7 +81,7 @@ def called(text: str, out: str, optimize: str = "auto") -> Prepare:
         result = kernel(*arguments)
         if out != DENSE or not result.ndim:
             return lambda: kernel(*arguments)
-        kept = result.copy()
+        kept = on_lines(result)
         return {IN_PLACE: lambda: kernel(*arguments, out=kept), NEW: lambda: kernel(*arguments)}
 
     return prepare

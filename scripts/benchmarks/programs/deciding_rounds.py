@@ -16,6 +16,8 @@ __all__ = ["DUCKDB", "TO_HAND", "TO_OFF", "Question", "SameCode", "of_threads", 
 TO_HAND, TO_OFF = 1.10, 1.03
 DUCKDB = "DuckDB"
 _FEW = 3
+# How many times the seconds for a workload are spent at the most, where a bound is missed and may yet be met.
+_LONGEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,25 @@ class Question:
     other: Entrant
     bound: float | None
 
-    def is_open(self, samples: Samples, is_late: bool) -> bool:
-        """Returns whether more rounds are needed for an answer, or as many as there have to be at the least."""
+    def is_open(self, samples: Samples, *, is_late: bool = False, is_over: bool = False) -> bool:
+        """Returns whether more rounds are needed for an answer, or as many as there have to be at the least.
+
+        Args:
+            samples: the samples so far.
+            is_late: whether more rounds are spent only on a bound that is missed so far.
+            is_over: whether none are.
+        """
         rounds, is_by_hand = len(samples[self.other]), self.other.library == BY_HAND
         if not rounds or (rounds < _FEW and (is_by_hand or not is_far_behind(self.other, samples))):
             return True
-        if is_late or self.bound is None:
+        if is_over or self.bound is None:
+            return False
+        ratio = paired_ratio(samples[self.ours], samples[self.other])
+        if is_late and ratio.median <= self.bound:
             return False
         if is_by_hand and rounds < ENOUGH and not is_far_behind(self.other, samples):
             return True  # their mean is judged too
-        return not paired_ratio(samples[self.ours], samples[self.other]).is_decided(self.bound)
+        return not ratio.is_decided(self.bound)
 
 
 def questions(
@@ -91,11 +102,13 @@ def until_decided(asked: Sequence[Question], seconds: float) -> Rounds:
 
     Args:
         asked: the questions.
-        seconds: after which there are no more rounds than that, whatever is open.
+        seconds: after which there are no more rounds than that for what meets its bound; for what misses it so far
+            there are until the interval decides, for a few times as many seconds at the most.
     """
 
     def next_round(samples: Samples, taken: float) -> Sequence[Entrant]:
-        pairs = [(one.ours, one.other) for one in asked if one.is_open(samples, taken >= seconds)]
+        is_late, is_over = taken >= seconds, taken >= _LONGEST * seconds
+        pairs = [(one.ours, one.other) for one in asked if one.is_open(samples, is_late=is_late, is_over=is_over)]
         return list(dict.fromkeys(entrant for pair in pairs for entrant in pair))
 
     return next_round

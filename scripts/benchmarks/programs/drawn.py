@@ -10,6 +10,7 @@ import scipy.sparse
 
 from benchmarks.data import narrow
 from benchmarks.entries import Coordinates, Fibers, fibers
+from benchmarks.on_lines import on_lines
 
 __all__ = [
     "Array",
@@ -72,7 +73,7 @@ class Array:
     narrow: int = 1000
 
     def made(self) -> np.ndarray[Any, Any]:
-        return self.scale * np.random.default_rng(self.seed).random(self.shape)
+        return on_lines(self.scale * np.random.default_rng(self.seed).random(self.shape))
 
     def shrunk(self, by: int) -> Array:
         extents = (_less(n, by) if n >= self.narrow else min(n, 8) for n in self.shape)

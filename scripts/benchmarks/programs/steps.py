@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import mlir_sparse as ms
+from benchmarks.on_lines import empty_on_lines
 from benchmarks.programs.workload import Plan
 
 __all__ = ["KernelSteps", "is_one_step"]
@@ -49,7 +50,8 @@ class KernelSteps:
         )
         result = kernel(*(tensors[name] for name in names))
         # Users call comprehensions without arrays for their results.
-        kept = np.empty_like(result) if isinstance(result, np.ndarray) and result.ndim and not several else None
+        is_array = isinstance(result, np.ndarray) and result.ndim > 0
+        kept = empty_on_lines(result.shape, result.dtype) if is_array and not several else None
         self._kernels[text] = kernel, names, kept
         return result
 
