@@ -38,6 +38,8 @@ def test_sums_of_all_types_and_lengths(size: int, dtype: Any) -> None:
         ("y(i) = sum(j : where(X(i,j) < 0, -X(i,j), 2 * Y(i,j)))", lambda X, Y, v: np.where(X < 0, -X, 2 * Y).sum(1)),
         ("y(j) = X(i,j)", lambda X, Y, v: X.sum(0)),
         ("y(i) = 3 - X(i,j) * v(j)", lambda X, Y, v: 3 - X @ v),
+        ("s = 3 - sum(i, j : abs(X(i,j)))", lambda X, Y, v: 3 - np.abs(X).sum()),
+        ("s = sum(i, j : X(i,j)) - sum(i, j : 2 * X(i,j) * Y(i,j))", lambda X, Y, v: X.sum() - 2 * (X * Y).sum()),
         ("y(i) += X(i,j) * v(j)", lambda X, Y, v: 1 + X @ v),
         ("C(i,k) = X(i,j) * Y(k,j)", lambda X, Y, v: X @ Y.T),
         ("C(i,k) = X(i,j) * X(k,j) * v(j)", lambda X, Y, v: (X * v) @ X.T),
@@ -91,7 +93,10 @@ def test_static_extents() -> None:
     assert kernel(x) == 66
 
 
-@pytest.mark.parametrize("text", ["s = x(i) * z(i)", "s = sum(i, j : pow(R(i,j), 2))"])
+@pytest.mark.parametrize(
+    "text",
+    ["s = x(i) * z(i)", "s = sum(i, j : pow(R(i,j), 2))", "s = -sum(i : x(i) * z(i))", "y(i) = 1 - R(i,j) * x(j)"],
+)
 def test_sums_are_those_of_vectors(text: str) -> None:
     read = {name: "" for name in "xzR" if f"{name}(" in text}
     assert said_by(NAME, text, **read) == ["applied to "]

@@ -19,8 +19,11 @@ __all__ = [
     "parent_of",
     "result_maker",
     "stored_load",
+    "sum_with",
 ]
 
+# Sums and differences, and among how many of its operands that which is added to may be.
+_SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1}
 _WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
 
 
@@ -33,6 +36,13 @@ def made_by(value: ir.Value, *names: str) -> ir.Operation | None:
     """Returns the operation that a value is a result of, if it has one of these names; None for any other value."""
     op = maker(value)
     return op if op is not None and op.name in names else None
+
+
+def sum_with(total: ir.Value, value: ir.Value) -> ir.Operation | None:
+    """Returns the operation that makes a value, if it only adds to a total that nothing else takes, or subtracts."""
+    op = made_by(value, *_SUMS)
+    adds = op is not None and total in list(op.operands)[: _SUMS[op.name]] and len(list(total.uses)) == 1
+    return op if adds else None
 
 
 def result_maker(value: ir.Value) -> ir.Operation:

@@ -19,11 +19,10 @@ from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import body_of, operations_in
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import made_by
+from mlir_sparse.loops.value_origins import sum_with
 
 __all__ = ["ARRAY_SUMS"]
 
-_SUMS = ("arith.addf", "arith.addi")
 _REDUCTION = "reduction"
 
 
@@ -87,10 +86,9 @@ def _why_not_added(op: ir.Operation) -> str:
     """Returns why a nest adds nothing up; "" where it does."""
     *body, last = operations_in(op)
     total = list(body_of(op).arguments)[-1]
-    add = made_by(last.operands[0], *_SUMS)
     if not element_bits(total.type):
         return "vectors do not hold its elements"
-    if add is None or list(add.operands).count(total) != 1 or len(list(total.uses)) != 1:
+    if sum_with(total, last.operands[0]) is None:
         return "it makes no sum"
     return "" if all(map(is_pure, body)) else "it does more than to compute"
 

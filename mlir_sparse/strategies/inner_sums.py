@@ -15,7 +15,7 @@ from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import constant_of, made_by, result_maker
+from mlir_sparse.loops.value_origins import constant_of, made_by, result_maker, sum_with
 from mlir_sparse.loops.vector_bodies import Lanes, Tile
 from mlir_sparse.loops.vector_options import Target
 
@@ -23,7 +23,6 @@ __all__ = ["INNER_SUMS", "InnerSum", "sum_of", "summed_lines"]
 
 # Vectors that summands are added to alternately: a sum is free for the next one after as many cycles.
 _ACCUMULATORS = 4
-_SUMS = frozenset(("arith.addf", "arith.addi"))
 # What a dense extent is read from; a loop over stored entries runs between positions, and is short as a rule.
 _EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
 
@@ -67,8 +66,7 @@ def _place_of_sum(line: Line) -> int | None:
             if any(op.results[0] == end for op in line.body if op.results) or list(argument.uses):
                 return None
             continue
-        op = made_by(end, *_SUMS)
-        if op is None or argument not in op.operands or len(list(argument.uses)) != 1 or len(list(end.uses)) != 1:
+        if sum_with(argument, end) is None or len(list(end.uses)) != 1:
             return None
         sums.append(at)
     return sums[0] if len(sums) == 1 else None

@@ -28,13 +28,10 @@ from mlir_sparse.loops.model_accesses import Segment, StreamAccess, position_loa
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import made_by, maker
+from mlir_sparse.loops.value_origins import made_by, sum_with
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
 
 __all__ = ["SUM_ROWS"]
-
-# Sums, and among how many of its operands what was added up before may be.
-_SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1}
 
 
 def _candidates(nest: Nest) -> Iterator[ForLoop]:
@@ -86,12 +83,10 @@ class _Reader:
         (start,), (total,), (end,) = self.loop.starts, self.loop.carried, self.loop.ends
         if not element_bits(start.type):
             return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
-        add = maker(end)
+        add = sum_with(total, end)
         # What is the same for all entries was moved out of the loop, which may leave nothing inside.
-        if add is None or add not in self.body[-1:] or add.name not in _SUMS or len(list(total.uses)) != 1:
+        if add is None or add not in self.body[-1:]:
             return Missed("it makes no sum or difference of its entries")
-        if total not in list(add.operands)[: _SUMS[add.name]]:
-            return Missed("it subtracts the sum from its entries")
         for op in self.body[:-1]:
             if not self._takes(op):
                 return Missed(self._reason(op))
