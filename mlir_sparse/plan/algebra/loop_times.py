@@ -185,7 +185,8 @@ class LoopNest:
             row = relation.variables & outer.inside
             if row and row != outer.inside and inner.inside & ~outer.inside & relation.variables:
                 loop = _outermost(row, loops)
-                found += (outer.iterations - loop.iterations) * machine.enter  # the row that was the last
+                # The row that was the last; few are, where loops inside of the outermost leave few places.
+                found += max(0.0, outer.iterations - loop.iterations) * machine.enter
                 if loop.inside != row:
                     entries = relation.entries / self._slices(relation.variables, loops)
                     found += loop.iterations * machine.enter_in(entries)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, repeated, union
+from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
 
 __all__ = ["Loop", "loops_over", "order_left", "predecessors"]
 
@@ -41,14 +41,14 @@ def loops_over(
 
     Args:
         relations: what the loops go over.
-        kept: the variables of a sparse result, if there is one. A relation over just these is the mask of a product
-            of others, which is scattered and looked up.
+        kept: the variables of a sparse result, if there is one. Rows that a sum around the innermost loop comes to
+            again and again are scattered, and looked up.
         estimates: estimates for the variables.
         meet: the time of an iteration that meets rows, as a multiple of that of one that walks a row.
         most: the time from which on there is no result, in iterations that walk a row.
         outer: the variables of which one is outermost where others take as long.
     """
-    nest = _Nest(relations, _mask(relations, kept), estimates, meet)
+    nest = _Nest(relations, kept, estimates, meet)
     best, found = most, None
     for first in (*bits_of(nest.variables & outer), *bits_of(nest.variables & ~outer)):
         if not nest.before.get(first):
@@ -65,11 +65,11 @@ _Chosen = tuple[Variables, float, bool]
 class _Nest:
     """What all orders of the loops of one nest share: `_known` has the numbers of places known so far."""
 
-    __slots__ = ("_estimates", "_known", "_mask", "_meet", "_relations", "before", "variables")
+    __slots__ = ("_estimates", "_kept", "_known", "_meet", "_relations", "before", "variables")
 
-    def __init__(self, relations: Sequence[EntrySet], mask: EntrySet | None, estimates: Estimates, meet: float) -> None:
+    def __init__(self, relations: Sequence[EntrySet], kept: Variables, estimates: Estimates, meet: float) -> None:
         self._relations = relations
-        self._mask = mask
+        self._kept = kept
         self._estimates = estimates
         self._meet = meet
         self._known: dict[Variables, float] = {}
@@ -78,18 +78,18 @@ class _Nest:
 
     def loops_from(self, first: int, most: float) -> tuple[float, list[_Chosen]]:
         """Returns loops of which the outermost is over one variable, and each further one takes the least time."""
-        total, chosen = self._places(first), first
-        loops = [(first, total, self._iterations(0, first)[1])]
+        total, chosen, last = self._places(first), first, first
+        loops = [(first, total, self._iterations(0, first, 0)[1])]
         while chosen != self.variables and total < most:
             least, following = math.inf, None
             for variable in bits_of(self._next(chosen)):
-                iterations, meeting = self._iterations(chosen, variable)
+                iterations, meeting = self._iterations(chosen, variable, last)
                 time = iterations * self._meet if meeting else iterations
                 if time < least or following is None:
                     least, following = time, (chosen | variable, iterations, meeting)
             assert following is not None
             total += least
-            chosen = following[0]
+            chosen, last = following[0], chosen ^ following[0]
             loops.append(following)
         return total, loops
 
@@ -99,15 +99,20 @@ class _Nest:
             r for r in self._relations if variable & r.variables and (chosen & r.variables or r.variables == variable)
         ]
 
-    def _iterations(self, chosen: Variables, variable: int) -> tuple[float, bool]:
+    def _iterations(self, chosen: Variables, variable: int, last: int) -> tuple[float, bool]:
         """Returns how many iterations a loop inside of others has, and whether it goes over several rows together."""
         rows = self._rows(chosen, variable)
         if len(rows) < 2:
             return self._places(chosen | variable), False
-        walked = [row for row in rows if row is not self._mask]
-        if len(walked) == 1:  # loops walk what the mask does not have, too
+        # Loops walk what a scattered row does not have, too.
+        walked = [row for row in rows if row.variables & last] if self._scatters(chosen, variable, last) else rows
+        if len(rows) == 2 and len(walked) == 1:
             return self._places(chosen) * self._degree(walked[0], chosen), False
-        return self._places(chosen) * sum([self._degree(row, chosen) for row in walked]), True
+        return self._places(chosen) * sum([self._degree(row, chosen) for row in rows]), True
+
+    def _scatters(self, chosen: Variables, variable: int, last: int) -> bool:
+        """Returns whether the innermost loop is over a sparse result, inside of one that the result sums over."""
+        return bool(variable & self._kept and last & ~self._kept) and chosen | variable == self.variables
 
     def _places(self, variables: Variables) -> float:
         found = self._known.get(variables)
@@ -145,15 +150,6 @@ class _Nest:
             if not self.before.get(variable, 0) & ~chosen:
                 found |= variable
         return found
-
-
-def _mask(relations: Sequence[EntrySet], kept: Variables) -> EntrySet | None:
-    """Returns the relation over just the variables of a result in which others are multiplied and summed."""
-    for mask in relations:
-        if mask.variables == kept:
-            others = [relation for relation in relations if relation is not mask]
-            return mask if repeated(others) & ~kept else None
-    return None
 
 
 def predecessors(relations: Sequence[EntrySet]) -> Mapping[int, Variables] | None:
