@@ -27,6 +27,7 @@ PASSES_ALONE = {
         "prefetch-rows",
         "prefetch-streams",
         "read-slots",
+        "rows-apart",
     ),
     *("scatter-runs", "share-equal-nests", "split-merges", "sum-rows", "unroll-blocks"),
 }

@@ -10,6 +10,7 @@ from mlir_sparse.strategies.prefetch_rows import PREFETCH_ROWS
 from mlir_sparse.strategies.prefetch_streams import PREFETCH_STREAMS
 from mlir_sparse.strategies.read_slots import READ_SLOTS
 from mlir_sparse.strategies.register_tile import REGISTER_TILE
+from mlir_sparse.strategies.rows_apart import ROWS_APART
 from mlir_sparse.strategies.scatter_runs import SCATTER_RUNS
 from mlir_sparse.strategies.several_entries import SEVERAL_ENTRIES
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
@@ -27,6 +28,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     PREFETCH_ROWS,
     PREFETCH_STREAMS,
     READ_SLOTS,
+    ROWS_APART,
     SCATTER_RUNS,
     SHARE_EQUAL_NESTS,
     SPLIT_MERGES,
