@@ -20,7 +20,7 @@ _FINITE = frozenset(("abs", "atan", "ceil", "conj", "cos", "erf", "floor", "imag
 _FINITE |= frozenset(("round", "sign", "sin", "square", "stored", "tanh", "trunc", "where"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class CopiedOperand:
     """An operand, and what it is in other storage.
 

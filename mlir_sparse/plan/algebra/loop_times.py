@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mlir_sparse.plan.algebra.copied_operands import CopiedOperand
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
@@ -19,8 +19,7 @@ __all__ = ["LoopNest", "NestTime", "blas_time", "time_to_sort"]
 _LIMIT = 2e9
 
 
-@dataclass(frozen=True, slots=True)
-class NestTime:
+class NestTime(NamedTuple):
     """What one loop nest takes.
 
     Args:
@@ -167,7 +166,7 @@ class LoopNest:
         loops = loops_over(self.sparse, kept, self.estimates, meet, most / machine.walk, self.result)
         if loops is None or loops[-1].iterations >= self.met:
             return loops
-        return (*loops[:-1], replace(loops[-1], iterations=self.met))
+        return (*loops[:-1], loops[-1]._replace(iterations=self.met))
 
     def _in_loops(self, loops: Sequence[Loop]) -> float:
         return self._walks(loops) + self._reads(loops) + self._inner(loops)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
+from mlir_sparse.process.forks import cached_property
 
 __all__ = ["Mask", "masks_of"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(eq=False)
 class Mask:
     """A product of matrices at the entries of another.
 
@@ -39,20 +40,21 @@ class Mask:
         """Returns the three matrices."""
         return self.mask, self.left, self.right
 
-    @property
+    @cached_property
     def result(self) -> EntrySet:
         """Returns what the product is to loops that read it: some entries of the mask, in the order of the loops."""
-        rows, _, columns = self.order
-        entries, most = _entries(self.relations, self.estimates), self.mask.at_most
-        return replace(self.mask, order=(rows, columns), entries=entries, most=most, pattern=None, source=None)
+        mask, (rows, _, columns) = self.mask, self.order
+        entries, order = _entries(self.relations, self.estimates), (rows, columns)
+        numbers = mask.largest, mask.squares, order, mask.at_most, mask.in_memory
+        return EntrySet(mask.variables, entries, mask.sparse, *numbers)
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, int, int]:
         """Returns the order of loops in which rows of the mask are looked up."""
         summed = self.left.variables & self.right.variables
         return self.left.variables ^ summed, summed, self.right.variables ^ summed
 
-    @property
+    @cached_property
     def sorted_anew(self) -> tuple[EntrySet, ...]:
         """Returns what the loops need in another order of levels."""
         rows, summed, columns = self.order

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
 
@@ -14,8 +14,7 @@ __all__ = ["Loop", "loops_over", "order_left", "predecessors"]
 Variables = int
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """A loop of a nest.
 
     Args:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from mlir_sparse.plan.algebra.copied_operands import CopiedOperand, CopiedOperands, with_copies
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
@@ -36,6 +35,8 @@ class NestTimes:
         self._known: dict[tuple[int, ...], NestTime] = {}
         # What loops take, by the variables of the result and the operands, whatever takes less.
         self._loops: dict[tuple[object, ...], NestTime] = {}
+        # The masks among operands: what they give is one object for all nests that read it.
+        self._masks: dict[tuple[object, ...], list[Mask]] = {}
         # What the keys name; it lives as long as they do.
         self._named: list[EntrySet] = []
         # How many ways searches looked at: what they take, whatever the processor.
@@ -78,7 +79,7 @@ class NestTimes:
 
     def _least(self, relations: Sequence[EntrySet], kept: int, most: float, *, array: bool) -> NestTime | None:
         blas = blas_time(relations, kept, self.estimates, self.machine) if self.has_blas else math.inf
-        masks = masks_of(relations, kept, self.estimates) if self._has_masks else []
+        masks = self._masks_among(relations, kept) if self._has_masks and len(relations) > 2 else ()
         within = math.inf if masks or blas < math.inf else most
         found = self._in_loops(relations, kept, within, array=array)
         if self._copies is not None:
@@ -86,13 +87,20 @@ class NestTimes:
         if found is None:
             return None
         if blas < found.nanoseconds:
-            found = replace(found, nanoseconds=blas, by_blas=True, copied=())
+            found = found._replace(nanoseconds=blas, by_blas=True, copied=())
         for mask in masks:
             apart = self.of_mask(mask)
             if apart < found.nanoseconds:
-                apart += self.exact([*mask.others, mask.result], kept, array=array).nanoseconds
-            if apart < found.nanoseconds:
-                found = replace(found, nanoseconds=apart, masked=mask, copied=())
+                rest = self.of([*mask.others, mask.result], kept, found.nanoseconds - apart, array=array)
+                if rest is not None and apart + rest.nanoseconds < found.nanoseconds:
+                    found = found._replace(nanoseconds=apart + rest.nanoseconds, masked=mask, copied=())
+        return found
+
+    def _masks_among(self, relations: Sequence[EntrySet], kept: int) -> Sequence[Mask]:
+        key = (kept, *relations)
+        found = self._masks.get(key)
+        if found is None:
+            found = self._masks[key] = masks_of(relations, kept, self.estimates)
         return found
 
     def _with_copies(
@@ -130,7 +138,7 @@ class NestTimes:
         if self.has_blas and (blas := blas_time(read, kept, self.estimates, self.machine)) < total:
             space = self.estimates.space(kept)
             found, total = NestTime(blas, space, space, False, space, by_blas=True), blas
-        return replace(found, nanoseconds=total + spent, copied=copied) if found and total + spent < most else None
+        return found._replace(nanoseconds=total + spent, copied=copied) if found and total + spent < most else None
 
     def _in_loops(self, relations: Sequence[EntrySet], kept: int, most: float, *, array: bool) -> NestTime | None:
         last = self.last.get(kept, 0)
@@ -171,9 +179,6 @@ class NestTimes:
 
     def in_loops(self, relations: Sequence[EntrySet], kept: int, *, array: bool = False) -> NestTime:
         """Returns what one loop nest over all relations takes, even where something else takes less."""
-        found = self.exact(relations, kept, array=array)
-        if not found.by_blas and found.masked is None and not found.copied:
-            return found
-        loops = self._in_loops(relations, kept, math.inf, array=array)
-        assert loops is not None
-        return loops
+        found = self._in_loops(relations, kept, math.inf, array=array)
+        assert found is not None
+        return found

@@ -287,7 +287,7 @@ class PartStore:
         variables = self.estimates.bits(kept) & union(relations)
         nest = (self.nests.in_loops if loops else self.nests.exact)(relations, variables, array=array)
         functions = self._functions(factors, kept, nest.places)
-        return replace(nest, nanoseconds=nest.nanoseconds + functions) if functions else nest
+        return nest._replace(nanoseconds=nest.nanoseconds + functions) if functions else nest
 
     def _functions(self, factors: Sequence[Factor], kept: frozenset[IndexVar], places: float) -> float:
         """Returns the time of functions in a loop nest; those of the result's variables are outside of inner loops.

@@ -12,8 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from mlir_sparse.plan.algebra.copied_operands import with_copies
 from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of
@@ -46,8 +46,7 @@ _UNSUMMED = 0.95
 Members = int
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """A way to compute a set of factors.
 
     Args:
@@ -149,7 +148,7 @@ class ProductSearch:
         """Returns the cheapest way for each choice of what the last loop nest of the product reads, cheapest first."""
         best = self.best(self.whole)
         first = self.in_one_nest(self.whole)
-        beyond = replace(first, nanoseconds=math.inf)
+        beyond = first._replace(nanoseconds=math.inf)
         made = (self._choices(parts)[0] for parts in self._partitions(self.whole))
         found = [first, *(self._with_parts(beyond, self.whole, parts) for parts in made)]
         others = {way.made: way for way in found if way is not None and way.made != best.made}
