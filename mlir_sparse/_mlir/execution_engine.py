@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from mlir_sparse import _native
 from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.provider import bindings
 from mlir_sparse.errors import CompileError
@@ -39,7 +40,9 @@ def execution_engine(module: ir.Module, functions: Sequence[str], opt_level: int
         CompileError: for a missing function, or a missing one that it calls.
     """
     _merge_into_interfaces(module)
-    engine: Engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level=opt_level)
+    # The native library has conversions of bf16 and f16, which compilers' own libraries may lack.
+    libraries = [_native.__file__]
+    engine: Engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level, libraries)
     addresses = {name: int(engine.raw_lookup(f"{_INTERFACE}{name}")) for name in functions}
     for name, address in addresses.items():
         if not address:

@@ -15,6 +15,7 @@
 
 #include <pybind11/stl.h>
 
+#include "half_conversions.hpp"
 #include "module.hpp"
 
 #if defined(__linux__) && defined(__x86_64__)
@@ -86,6 +87,7 @@ void *external(const std::string &name) {
     if (!handle) continue;
     if (void *found = dlsym(handle, name.c_str())) return found;
   }
+  if (void *found = half_conversion(name)) return found;
   refuse("one that calls " + name + ", which no library has");
 }
 
