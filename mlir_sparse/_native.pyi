@@ -96,9 +96,40 @@ class SizedLauncher:
     def within(self, bounds: Sequence[tuple[int, int]]) -> SizedLauncher: ...
     def direct(self, arguments: tuple[Any, ...], out: Any = None) -> Any: ...
 
+# blas.cpp
+class BlasThreads:
+    def __init__(self, get: int, set: int) -> None: ...
+    def get(self) -> int: ...
+    def set(self, threads: int) -> None: ...
+    def begin(self, threads: int) -> None: ...
+    def end(self, threads: int) -> None: ...
+    def is_one(self) -> bool: ...
+    def forget(self) -> None: ...
+
+class BlasFunctions:
+    def __init__(self, gemm: int, gemv: int, syrk: int, wide: bool) -> None: ...
+
+class BlasProduct:
+    def __init__(
+        self,
+        threads: BlasThreads,
+        functions: BlasFunctions,
+        kind: str,
+        rows: int,
+        summed: int,
+        columns: int,
+        turns_left: bool,
+        turns_right: bool,
+    ) -> None: ...
+
 class ProgramStep:
     def __init__(
-        self, launcher: Launcher, operands: Sequence[int], result: int, shape: Sequence[int], dtype: np.dtype[Any]
+        self,
+        function: Launcher | BlasProduct,
+        operands: Sequence[int],
+        result: int,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
     ) -> None: ...
 
 class OperandForm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -204,4 +203,3 @@ def test_controls_are_those_of_the_blas_of_numpy() -> None:
         assert controls.get() == 1
     finally:
         controls.set(before)
-    assert isinstance(controls.get, ctypes._CFuncPtr)

@@ -1,4 +1,4 @@
-"""Short products of arrays that follow one another in a program: BLAS is told once how many threads to take."""
+"""Short products of arrays in programs: in native calls, or by NumPy, told once how many threads to take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.runtime import blas_threads
+from mlir_sparse import _native
+from mlir_sparse.runtime import blas_threads, run_steps
 
 RNG = np.random.default_rng(0)
 LOSS = "s = sum(i, j : (R(i,j) - sum(k : P(i,k) * Q(j,k))) ** 2)"
@@ -39,11 +40,22 @@ def chain_of(given: dict[str, Any]) -> Any:
     return given["U"] @ (given["V"].T @ (given["W"] @ given["x"]))
 
 
+@pytest.fixture(params=["native", "by NumPy"])
+def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether native code calls BLAS, where that is known how; else NumPy does."""
+    if request.param == "by NumPy":
+        monkeypatch.setattr(run_steps, "native_program", lambda *_: None)
+    elif blas_threads._product_functions("d") is None:
+        pytest.skip("this NumPy has a BLAS whose functions are not known")
+    return bool(request.param == "native")
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of products that BLAS ran for one look at its threads."""
     if blas_threads._controls() is None:
         pytest.skip("this NumPy has a BLAS without known controls")
+    monkeypatch.setattr(run_steps, "native_program", lambda *_: None)
     found: list[int] = []
     run = blas_threads.multiply_on_one_thread
 
@@ -66,7 +78,20 @@ def test_later_steps_read_each_of_them(asked: list[int], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-def test_vectors_into_the_result(asked: list[int], dtype: str) -> None:
+def test_threads_are_looked_at_once(asked: list[int], dtype: str) -> None:
+    given = chained(3000, 2500, 30, 20, dtype)
+    product = ms.compile(CHAIN, **given)
+    for _ in range(3):
+        np.testing.assert_array_equal(product(**given), chain_of(given))
+    assert asked == [3, 3]
+
+
+def is_native(kernel: Any) -> bool:
+    return isinstance(kernel._last, _native.ProgramLauncher)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_vectors_into_the_result(native: bool, dtype: str) -> None:
     given = chained(3000, 2500, 30, 20, dtype)
     product, expected, seen = ms.compile(CHAIN, **given), chain_of(given), []
     for _ in range(3):
@@ -78,17 +103,51 @@ def test_vectors_into_the_result(asked: list[int], dtype: str) -> None:
     for found in seen:
         assert found.dtype == dtype
         np.testing.assert_array_equal(found, expected)
-    assert set(asked) == {3}
+    assert is_native(product) == native
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    ("text", "expected", "shapes"),
+    [
+        ("C(i,l) = U(i,k) * V(k,j) * W(j,l)", lambda U, V, W: U @ V @ W, ((90, 70), (70, 50), (50, 60))),
+        ("C(i,l) = U(k,i) * V(j,k) * W(l,j)", lambda U, V, W: U.T @ V.T @ W.T, ((70, 90), (50, 70), (60, 50))),
+        ("C(l,i) = U(i,k) * V(k,j) * W(j,l)", lambda U, V, W: (U @ V @ W).T, ((90, 70), (70, 50), (50, 60))),
+        ("C(i,l) = U(k,i) * U(k,j) * W(j,l)", lambda U, W: U.T @ U @ W, ((90, 60), (60, 70))),
+        ("C(i,l) = U(i,k) * U(j,k) * W(j,l)", lambda U, W: U @ U.T @ W, ((60, 90), (60, 70))),
+        ("C(i,l) = U(i,k) * U(k,j) * W(j,l)", lambda U, W: U @ U @ W, ((60, 60), (60, 70))),
+    ],
+)
+def test_matrices_either_way(native: bool, text: str, expected: Any, shapes: Any, dtype: str) -> None:
+    names = [name for name in "UVW" if f"{name}(" in text]
+    given = {name: drawn(*shape, dtype=dtype) for name, shape in zip(names, shapes, strict=True)}
+    product = ms.compile(text, **given)
+    assert product.explain().count("by BLAS") >= 1
+    for _ in range(2):
+        np.testing.assert_array_equal(product(**given), expected(**given))
+    assert is_native(product) == native
+
+
+def test_one_array_in_two_places(native: bool) -> None:
+    U, x = drawn(400, 400), drawn(400)
+    product = ms.compile("C(i,l) = U(k,i) * V(k,j) * W(j,l)", U=U[:, :60], V=U[:, :60], W=U[:60, :60])
+    one, other = np.ascontiguousarray(U[:, :60]), np.ascontiguousarray(U[:60, :60])
+    twice = ms.compile("y(i) = U(i,k) * V(j,k) * x(j)", U=U, V=U, x=x)
+    for _ in range(3):
+        np.testing.assert_array_equal(product(U=one, V=one, W=other), one.T @ one @ other)
+        np.testing.assert_array_equal(twice(U=U, V=U, x=x), U @ (U.T @ x))
+        np.testing.assert_array_equal(twice(U=U, V=U, x=U[0]), U @ (U.T @ U[0]))
+    assert is_native(twice) == native
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 4, 3), (5, 0, 4, 3), (5, 4, 0, 3), (5, 4, 3, 0), (1, 1, 1, 1), (1, 7, 1, 2)])
-def test_other_extents(shape: tuple[int, int, int, int]) -> None:
+def test_other_extents(native: bool, shape: tuple[int, int, int, int]) -> None:
     product, given = ms.compile(CHAIN, **chained(3000, 2500, 30, 20)), chained(*shape)
     for _ in range(2):
         np.testing.assert_array_equal(product(**given), chain_of(given))
 
 
-def test_the_result_may_be_an_operand_and_operands_in_any_form() -> None:
+def test_the_result_may_be_an_operand_and_operands_in_any_form(native: bool) -> None:
     given = chained(800, 700, 800, 800)
     product, expected = ms.compile(CHAIN, **given), chain_of(given)
     x = given["x"]
@@ -101,7 +160,7 @@ def test_the_result_may_be_an_operand_and_operands_in_any_form() -> None:
         np.testing.assert_array_equal(product(**{**given, "x": strided, "W": turned}), expected)
 
 
-def test_numbers_that_are_not_finite() -> None:
+def test_numbers_that_are_not_finite(native: bool) -> None:
     given = chained(3000, 2500, 30, 20)
     given["x"][3], given["W"] = np.inf, np.abs(given["W"]) + 1
     product = ms.compile(CHAIN, **given)
@@ -114,6 +173,7 @@ def test_an_error_leaves_the_threads_of_blas_as_they_were(monkeypatch: pytest.Mo
     controls = blas_threads._controls()
     if controls is None:
         pytest.skip("this NumPy has a BLAS without known controls")
+    monkeypatch.setattr(run_steps, "native_program", lambda *_: None)
     given, before = chained(3000, 2500, 30, 20), controls.get()
     product = ms.compile(CHAIN, **given)
     product(**given)
@@ -130,7 +190,7 @@ def test_an_error_leaves_the_threads_of_blas_as_they_were(monkeypatch: pytest.Mo
     np.testing.assert_array_equal(product(**given), chain_of(given))
 
 
-def test_calls_of_several_threads() -> None:
+def test_calls_of_several_threads(native: bool) -> None:
     controls = blas_threads._controls()
     given = chained(3000, 2500, 30, 20)
     other = {**given, "x": given["x"] + 1}

@@ -21,6 +21,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include "blas.hpp"
 #include "join.hpp"
 #include "memory.hpp"
 #include "module.hpp"
@@ -680,20 +681,24 @@ class SizedLauncher {
   std::size_t count_;
 };
 
-// A step of a program: a launcher, the numbers of its operands and of its result among the program's values, and the
-// form of the result.
+// A step of a program: a launcher, or a product of two arrays by BLAS, the numbers of its operands and of its result
+// among the program's values, and the form of the result.
 struct ProgramStep {
   ProgramStep(py::object function, std::vector<std::size_t> numbers, std::size_t value, std::vector<py::ssize_t> extents,
        py::dtype type)
       : object(std::move(function)),
-        launcher(object.cast<Launcher *>()),
+        launcher(py::isinstance<Launcher>(object) ? object.cast<Launcher *>() : nullptr),
+        product(launcher ? nullptr : object.cast<std::shared_ptr<BlasProduct>>()),
         operands(std::move(numbers)),
         result(value),
         shape(std::move(extents)),
-        dtype(std::move(type)) {}
+        dtype(std::move(type)) {
+    if (product && operands.size() != 2) throw py::value_error("expected two operands of a product");
+  }
 
   py::object object;
   Launcher *launcher;
+  std::shared_ptr<BlasProduct> product;
   std::vector<std::size_t> operands;
   std::size_t result;
   std::vector<py::ssize_t> shape;
@@ -707,7 +712,7 @@ struct OperandForm {
   std::int64_t type_id;  // of a tensor
 };
 
-// A program of launchers for operands of given shapes. Its values are the operands, then the results of its steps; the
+// A program of launchers and products for operands of given shapes. Its values are the operands, then the results of its steps; the
 // last step gives the program's result.
 class ProgramLauncher {
  public:
@@ -742,15 +747,38 @@ class ProgramLauncher {
       if (!fits(values[p], p, out)) return py::none();
     values.resize(values_);
     values[steps_.back().result] = out.is_none() ? py::object() : std::move(out);
+    OnOneThread blas;
     for (const ProgramStep &step : steps_) {
       py::object &result = values[step.result];
       if (!result) result = py::array(step.dtype, step.shape);
+      if (step.product) {
+        if (!multiply(*step.product, values[step.operands[0]], values[step.operands[1]], result, blas))
+          return py::none();
+        continue;
+      }
+      blas.end();
       if (step.launcher->direct(chosen(values, step.operands), result).is_none()) return py::none();
     }
     return values[steps_.back().result];
   }
 
  private:
+  // Writes a product; returns whether the arrays have its sizes.
+  static bool multiply(const BlasProduct &product, const py::object &left, const py::object &right,
+                       const py::object &result, OnOneThread &blas) {
+    if (!is_array(left) || !is_array(right)) return false;
+    const auto one = py::reinterpret_borrow<py::array>(left), other = py::reinterpret_borrow<py::array>(right);
+    auto made = py::reinterpret_borrow<py::array>(result);
+    if (one.nbytes() != product.left_bytes() || other.nbytes() != product.right_bytes() ||
+        made.nbytes() != product.result_bytes())
+      return false;
+    void *data = made.mutable_data();
+    blas.begin(product.threads());
+    py::gil_scoped_release release;
+    product.run(one.data(), other.data(), data);
+    return true;
+  }
+
   static bool is_array(const py::object &value) {
     return Py_TYPE(value.ptr()) == py::detail::npy_api::get().PyArray_Type_;
   }
@@ -872,9 +900,9 @@ void register_launch(py::module_ &module) {
       .def("within", &SizedLauncher::within, py::arg("bounds"))
       .def("direct", &SizedLauncher::direct, py::arg("arguments"), py::arg("out") = py::none());
 
-  py::class_<ProgramStep>(module, "ProgramStep", "A launcher, and where its operands and its result are among a program's values.")
+  py::class_<ProgramStep>(module, "ProgramStep", "A launcher or a product, and where its operands and its result are among a program's values.")
       .def(py::init<py::object, std::vector<std::size_t>, std::size_t, std::vector<py::ssize_t>, py::dtype>(),
-           py::arg("launcher"), py::arg("operands"), py::arg("result"), py::arg("shape"), py::arg("dtype"));
+           py::arg("function"), py::arg("operands"), py::arg("result"), py::arg("shape"), py::arg("dtype"));
   py::class_<OperandForm>(module, "OperandForm", "What an operand of a program must be.")
       .def(py::init([](std::vector<std::int64_t> shape, py::object dtype, std::int64_t type_id) {
              return OperandForm{std::move(shape), std::move(dtype), type_id};

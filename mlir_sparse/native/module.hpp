@@ -7,6 +7,7 @@
 namespace mlir_sparse {
 
 void register_pack(pybind11::module_ &module);      // coordinates to level storage
+void register_blas(pybind11::module_ &module);      // products by the BLAS that NumPy has
 void register_validate(pybind11::module_ &module);  // level buffers against their encoding
 void register_convert(pybind11::module_ &module);   // level storage to coordinates
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage

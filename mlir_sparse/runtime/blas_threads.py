@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime.thin_products import is_thin, multiply_thin
 
 __all__ = [
@@ -27,6 +26,7 @@ __all__ = [
     "multiply_on_one_thread",
     "multiply_within_limits",
     "on_one_thread",
+    "short_product",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +39,8 @@ _NAMES = (
     ("openblas_get_num_threads", "openblas_set_num_threads"),
     ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads"),
 )
+# The letters of element types in the names of BLAS's functions, by NumPy's.
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 # Multiplications for a further thread of BLAS: they take it about a millisecond.
 _WORK = 1 << 24
 # The same for a vector, where each element of the matrix is read for one of them.
@@ -48,78 +50,95 @@ _MODULES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
 
 
 @dataclass(frozen=True, slots=True)
-class _Controls:
-    """How a BLAS is asked for its number of threads, and told another."""
+class _Blas:
+    """The BLAS that NumPy has.
 
-    get: Callable[[], int]
-    set: Callable[[int], object]
+    Args:
+        library: finds its functions.
+        threads: its number of threads.
+        names: what stands around the names of its other functions; None where their integers are not known.
+        wide: whether those have 64 bits.
+    """
 
-
-class _Lowered:
-    """The calls that run with fewer threads than BLAS has otherwise."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._wanted: list[int] = []
-        self._before = 0
-        self._begun = 0
-
-    def begin(self, controls: _Controls, threads: int) -> None:
-        """Lets BLAS have at most so many threads until the same `end`, or fewer where another call wants that."""
-        with self._lock:
-            self._begun += 1
-            if not self._wanted:
-                self._before = max(self._before, controls.get())
-            self._wanted.append(threads)
-            controls.set(min(self._wanted))
-
-    def end(self, controls: _Controls, threads: int) -> None:
-        """Ends a call that began with so many threads."""
-        with self._lock:
-            if threads not in self._wanted:  # in a child that was forked meanwhile, which `forget` has restored
-                return
-            self._wanted.remove(threads)
-            controls.set(min(self._wanted, default=self._before))
-            self._before = self._before if self._wanted else 0
-
-    @contextmanager
-    def __call__(self, controls: _Controls, threads: int) -> Iterator[None]:
-        """Lets BLAS have at most so many threads inside a block."""
-        self.begin(controls, threads)
-        try:
-            yield
-        finally:
-            self.end(controls, threads)
-
-    def is_one(self, controls: _Controls) -> bool:
-        """Returns whether BLAS has one thread, and not for the time of another call only."""
-        begun = self._begun
-        return not self._wanted and controls.get() == 1 and self._begun == begun
-
-    def forget(self) -> None:
-        """Forgets calls of threads that are not there any more, in the child of a fork, and ends what they wanted."""
-        self._wanted.clear()
-        before, self._before = self._before, 0
-        controls = _controls() if before else None  # known already, as a call has asked for it
-        if controls is not None:
-            controls.set(before)
-
-
-_lowered = _Lowered()
-os.register_at_fork(after_in_child=_lowered.forget)
+    library: ctypes.CDLL
+    threads: _native.BlasThreads
+    names: tuple[str, str] | None
+    wide: bool
 
 
 @cache
-def _controls() -> _Controls | None:
-    """Returns the controls of NumPy's BLAS; None where it has none that are known."""
+def _blas() -> _Blas | None:
+    """Returns NumPy's BLAS; None where it has none whose threads are known to be controlled."""
     places = [getattr(sys.modules.get(name), "__file__", None) or ".py" for name in _MODULES]
     library = ctypes.CDLL(next(place for place in places if not place.endswith(".py")))  # finds symbols of BLAS too
     for get, set_ in _NAMES:
-        try:
-            return _Controls(getattr(library, get), getattr(library, set_))
-        except AttributeError:
-            continue
+        if hasattr(library, get) and hasattr(library, set_):
+            threads = _native.BlasThreads(_address(library, get), _address(library, set_))
+            os.register_at_fork(after_in_child=threads.forget)
+            before, found, after = get.partition("openblas_get_num_threads")
+            config = f"{before}openblas_get_config{after}"
+            if not found or not hasattr(library, config):
+                return _Blas(library, threads, None, wide=False)
+            said = ctypes.CFUNCTYPE(ctypes.c_char_p)(_address(library, config))()
+            return _Blas(library, threads, (before, after), wide=b"USE64BITINT" in said)
     return None
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def _controls() -> _native.BlasThreads | None:
+    """Returns the threads of NumPy's BLAS; None where nothing is known to limit them by."""
+    blas = _blas()
+    return None if blas is None else blas.threads
+
+
+@contextmanager
+def _lowered(controls: _native.BlasThreads, threads: int) -> Iterator[None]:
+    """Lets BLAS have at most so many threads inside a block."""
+    controls.begin(threads)
+    try:
+        yield
+    finally:
+        controls.end(threads)
+
+
+@cache
+def _product_functions(kind: str) -> _native.BlasFunctions | None:
+    """Returns the functions by which native code multiplies arrays; None where they are not known.
+
+    Args:
+        kind: NumPy's letter of the element type.
+    """
+    blas, letter = _blas(), _LETTERS.get(kind)
+    if blas is None or blas.names is None or letter is None:
+        return None
+    before, after = blas.names
+    names = {name: f"{before}cblas_{letter}{name}{after}" for name in ("gemm", "gemv", "syrk")}
+    if not all(hasattr(blas.library, name) for name in names.values()):
+        return None
+    gemm, gemv, syrk = (_address(blas.library, name) for name in names.values())
+    return _native.BlasFunctions(gemm, gemv, syrk, blas.wide)
+
+
+def short_product(
+    kind: str, rows: int, summed: int, columns: int, *, turns_left: bool, turns_right: bool
+) -> _native.BlasProduct | None:
+    """Returns a product of arrays that has work for one thread, for native programs; None where BLAS is not known.
+
+    Args:
+        kind: NumPy's letter of the element type.
+        rows: the rows of the left matrix; like all extents at least 1.
+        summed: its columns.
+        columns: those of the right matrix; 0 for a vector.
+        turns_left: whether the transpose of the left matrix is stored.
+        turns_right: whether that of the right one is.
+    """
+    controls, functions = _controls(), _product_functions(kind)
+    if controls is None or functions is None:
+        return None
+    return _native.BlasProduct(controls, functions, kind, rows, summed, columns, turns_left, turns_right)
 
 
 def on_one_thread() -> AbstractContextManager[None]:
@@ -147,16 +166,16 @@ def multiply_on_one_thread(products: Sequence[Callable[[dict[str, Any]], None]],
     """
     controls = _controls()
     assert controls is not None, "has_work_for_one has looked"
-    limits = not _lowered.is_one(controls)
+    limits = not controls.is_one()
     if limits:
-        _lowered.begin(controls, 1)
+        controls.begin(1)
     try:
         with np.errstate(all="ignore"):
             for product in products:
                 product(values)
     finally:
         if limits:
-            _lowered.end(controls, 1)
+            controls.end(1)
 
 
 def multiply_within_limits(one: Array, other: Array, out: Array) -> None:

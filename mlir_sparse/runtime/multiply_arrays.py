@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import ArrayProduct
 from mlir_sparse.runtime.blas_threads import (
@@ -17,9 +18,17 @@ from mlir_sparse.runtime.blas_threads import (
     multiply_by_vector,
     multiply_on_one_thread,
     multiply_within_limits,
+    short_product,
 )
 
-__all__ = ["ArrayMultiplication", "is_short_product", "multiply_arrays", "repeated_product", "repeated_short_products"]
+__all__ = [
+    "ArrayMultiplication",
+    "is_short_product",
+    "multiply_arrays",
+    "native_product",
+    "repeated_product",
+    "repeated_short_products",
+]
 
 Array = np.ndarray[Any, Any]
 # Bytes of an array from which on the memory available is asked for.
@@ -121,6 +130,27 @@ def is_short_product(step: ArrayProduct, extents: Mapping[str, int]) -> bool:
         return False
     work = math.prod(extents[name] for name in names)
     return has_work_for_one(work, by_vector=layout.is_by_vector) and (layout.is_by_vector or work < _LONG)
+
+
+def native_product(
+    step: ArrayProduct, extents: Mapping[str, int]
+) -> tuple[_native.BlasProduct, tuple[str, str]] | None:
+    """Returns a short product for native programs, with the operands in its order; None for others.
+
+    Args:
+        step: the product.
+        extents: the extent of each index variable.
+    """
+    if not is_short_product(step, extents) or not all(extents[name] for axes in step.axes for name in axes):
+        return None
+    layout, axes, (left, right) = _layout(step), step.axes, step.operands
+    if layout.turned:
+        axes, left, right = axes[::-1], right, left
+    rows, summed = (extents[axes[0][place]] for place in layout.left)
+    columns = 0 if layout.is_by_vector else extents[axes[1][layout.right[1]]]
+    turns = {"turns_left": layout.left == (1, 0), "turns_right": layout.right == (1, 0)}
+    found = short_product(step.dtype.numpy.char, rows, summed, columns, **turns)
+    return None if found is None else (found, (left, right))
 
 
 def repeated_short_products(

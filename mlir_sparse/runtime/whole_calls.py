@@ -1,4 +1,7 @@
-"""Calls of loops that stay inside of their operands, again for the same extents: only results are allocated."""
+"""Calls of loops that stay inside of their operands, and products, again for the same extents.
+
+Only results are allocated.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
-from mlir_sparse.program import Argument, NestCall
+from mlir_sparse.program import Argument, ArrayProduct, NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, padded_shape, type_id
 from mlir_sparse.runtime.function_call import FunctionCall, Value, empty, refused
+from mlir_sparse.runtime.multiply_arrays import native_product
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["native_program", "repeated_call"]
@@ -48,30 +52,45 @@ def repeated_call(call: FunctionCall, extents: Mapping[str, int]) -> Callable[[M
 def native_program(
     steps: Sequence[object], result: str, values: Mapping[str, Value], extents: Mapping[str, int]
 ) -> _native.ProgramLauncher | None:
-    """Returns a program's calls as one native call for operands like these; None where there is more to do than calls.
+    """Returns a program as one native call for operands like these; None where it does more than native calls do.
 
     Args:
-        steps: the steps of the program.
+        steps: the steps of the program: calls of loops into arrays, and short products by BLAS.
         result: the name of its result.
         values: operands, in order, which all steps read together.
         extents: the extent of each index variable.
     """
-    calls = [step for step in steps if isinstance(step, FunctionCall)]
     names = {name: number for number, name in enumerate(values)}
-    if len(calls) < len(steps) or not calls or calls[-1].result != result or result in values:
-        return None
-    if not {name for call in calls for name in call.nest.operands} >= names.keys():
-        return None
-    found = []
-    for call in calls:
-        nest = call.nest
-        shape = tuple(extents.get(variable, -1) for variable in nest.variables)
-        if not _has_array_to_fill(nest, extents) or math.prod(shape) * nest.dtype.itemsize > _LARGE:
+    found, read, last = [], set[str](), ""
+    for step in steps:
+        native = _native_step(step, extents)
+        if native is None:
             return None
-        operands = [names[name] for name in nest.operands]
-        number = names.setdefault(nest.result, len(names))
-        found.append(_native.ProgramStep(call.launcher, operands, number, shape, nest.dtype.numpy))
+        function, operands, made = native
+        shape = tuple(extents.get(variable, -1) for variable in made.variables)
+        if math.prod(shape) * made.dtype.itemsize > _LARGE:
+            return None
+        last = made.result
+        numbers, number = [names[name] for name in operands], names.setdefault(last, len(names))
+        found.append(_native.ProgramStep(function, numbers, number, shape, made.dtype.numpy))
+        read.update(operands)
+    if last != result or result in values or not read >= values.keys():
+        return None
     return _native.ProgramLauncher(found, list(map(_form, values.values())), len(names))
+
+
+def _native_step(
+    step: object, extents: Mapping[str, int]
+) -> tuple[_native.Launcher | _native.BlasProduct, Sequence[str], NestCall | ArrayProduct] | None:
+    """Returns what native code calls for a step, the names of its operands, and what it is; None for others."""
+    match step:
+        case FunctionCall(nest=nest, launcher=launcher) if _has_array_to_fill(nest, extents):
+            return launcher, nest.operands, nest
+        case ArrayProduct():
+            product = native_product(step, extents)
+            return None if product is None else (*product, step)
+        case _:
+            return None
 
 
 def _form(value: Value) -> _native.OperandForm:
