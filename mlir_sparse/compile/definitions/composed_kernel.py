@@ -59,6 +59,8 @@ class ComposedKernel(CompiledKernel):
         self._with_gaps: WeakSet[DefinedTensor] = WeakSet()
         self._has_gaps = False
         self._order = kernel.parameters if isinstance(kernel, Kernel) else ()
+        # By place, the signature of a defined tensor; None for others.
+        self._wanted = tuple(map(self._signatures.get, self.parameters))
         self._places = _places(call, self._order, self._signatures)
 
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
@@ -68,16 +70,17 @@ class ComposedKernel(CompiledKernel):
             OperandError: for a tensor of another definition than the kernel was compiled for.
         """
         if self._places and not self._has_gaps:
-            data = self._data(in_order(self.parameters, operands, named))
+            given = in_order(self.parameters, operands, named) if named else operands
+            data = None if given is None or type(out) is DefinedTensor else self._data(given)
             if data is not None:
-                return self.kernel(*data, out=_checked(out))
+                return self.kernel(*data, out=out)
         if self._has_gaps and not self._with_gaps.isdisjoint(_defined(operands, named)):
             return self._other(operands, named)(*operands, out=out, **named)
-        given = self._operands(operands, named)
+        bound = self._operands(operands, named)
         try:
-            if self._composed.joined or given.keys() != set(self._order):
-                return self._composed.run(lambda array: self.kernel(out=array, **given), _checked(out))
-            return self.kernel(*[given[name] for name in self._order], out=_checked(out))  # by position takes less
+            if self._composed.joined or bound.keys() != set(self._order):
+                return self._composed.run(lambda array: self.kernel(out=array, **bound), _checked(out))
+            return self.kernel(*[bound[name] for name in self._order], out=_checked(out))  # by position takes less
         except CoordinatesError:
             if not self._composed.gathers:
                 raise
@@ -85,21 +88,20 @@ class ComposedKernel(CompiledKernel):
         self.note_gaps(_defined(operands, named))
         return result
 
-    def _data(self, operands: tuple[Any, ...] | None) -> list[Any] | None:
+    def _data(self, operands: tuple[Any, ...]) -> list[Any] | None:
         """Returns the operands of the kernel in order; None for operands that `_operands` looks at."""
-        if operands is None:
+        wanted = self._wanted
+        if len(operands) != len(wanted):
             return None
-        signatures = self._signatures
-        for name, value in zip(self.parameters, operands, strict=True):
-            signature = signatures.get(name)
-            if (type(value) is DefinedTensor) != (signature is not None):
+        for signature, value in zip(wanted, operands):  # noqa: B905 - their lengths were compared
+            found = value.signature if type(value) is DefinedTensor else None
+            if found is not signature:
                 return None
-            if signature is not None and value.signature is not signature:
-                return None
-        return [
-            operands[place].composable.operands[operand].value() if operand else operands[place]
-            for place, operand in self._places
-        ]
+        data = []
+        for place, operand in self._places:
+            value = operands[place]
+            data.append(value.composable.operands[operand].value() if operand else value)
+        return data
 
     def note_gaps(self, tensors: Iterable[DefinedTensor]) -> None:
         """Notes tensors of which some rows may have no entry: calls with them gather nothing."""
