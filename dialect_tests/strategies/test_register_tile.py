@@ -10,8 +10,12 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests import oracle
 from dialect_tests.strategy_remarks import NARROW, SPMM, SPMV, TRANSPOSED, said_by
+from mlir_sparse._mlir import mlir_context, parse_module
+from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.pipeline.run_passes import run_here
+from mlir_sparse.strategies.register_tile import REGISTER_TILE
 
 ELSEWHERE = "it adds to other places than it runs over: storage in the order of the result is faster"
 EXTENTS = (0, 1, 7, 8, 9, 31, 33, 127, 129)
@@ -260,6 +264,32 @@ def test_loops_that_were_tiled_are_not_looked_at_again() -> None:
     np.testing.assert_array_equal(
         found.to_numpy() if isinstance(found, ms.SparseTensor) else found, wanted.reshape(1, 1, 1, 2)
     )
+
+
+@pytest.mark.parametrize("masks", ["true", "false"])
+def test_lines_of_a_nest_that_was_tiled_are_left_out(masks: str) -> None:
+    """What is read of erased operations is whatever stands in their memory, and most of the time no crash."""
+    with mlir_context():
+        seen = Seen(parse_module(NEST.format(**TILEABLE)))
+        options = {"bits": "512", "masks": masks, "fma": "true", "lanes": "0", "tile": "0"}
+        (nest,) = (found for found in seen.nests(options) if found.lines)
+        assert len(nest.lines) == 1
+        assert REGISTER_TILE.rewrite_all(nest, seen.remarks)
+        assert nest.lines == []
+
+
+@pytest.mark.parametrize(
+    "sum", ["S(i,k) - C(k,i) * Q(i,k)", "where(S(i,k), C(k,i), 1) - Q(i,k)", "(2 & S(i,k)) + Q(i,k)"]
+)
+def test_rows_that_merged_operands_are_added_to(sum: str) -> None:
+    """Each of the loops around the row is one that vectors do not hold; the row itself is tiled."""
+    rng = np.random.default_rng(5)
+    arrays = {name: rng.integers(-2, 3, (9, 9)) * (rng.random((9, 9)) < 0.4) for name in "SCQD"}
+    tensors = {name: ms.tensor(array.astype(np.float64), "DCSR") for name, array in arrays.items()}
+    text = f"y(i,j) = sum(k : {sum}) + D(i,j)"
+    tensors = {name: tensor for name, tensor in tensors.items() if f"{name}(" in text}
+    found = ms.evaluate(text, tensors=tensors, out="dense")
+    oracle.assert_close(found, oracle.evaluate(text, {name: arrays[name].astype(np.float64) for name in tensors}))
 
 
 def test_a_nest_without_hindrance_is_tiled() -> None:

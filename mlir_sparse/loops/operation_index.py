@@ -16,6 +16,7 @@ from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.model import ForLoop, WhileLoop
 from mlir_sparse.loops.regions import body_of
 from mlir_sparse.loops.remarks import Missed, Remarks
+from mlir_sparse.loops.value_origins import is_around
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.program.nest_facts import NestFacts
 
@@ -85,9 +86,13 @@ class Nest(Inside):
         return [ForLoop(op) for op in self.innermost]
 
     @cached_property
-    def lines(self) -> Sequence[tuple[ForLoop, Line | Missed]]:
+    def lines(self) -> list[tuple[ForLoop, Line | Missed]]:
         """Returns its innermost loops, each as a line or why it is none."""
         return [(loop, line_of(loop)) for loop in self.innermost_loops]
+
+    def leave_out_lines(self, op: ir.Operation) -> None:
+        """Leaves out the lines in an operation that is erased next: nothing may look at what is erased."""
+        self.lines[:] = [(loop, line) for loop, line in self.lines if loop.op != op and not is_around(op, loop.op)]
 
 
 class Seen:

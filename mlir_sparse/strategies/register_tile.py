@@ -201,9 +201,13 @@ def _marked(op: ir.Operation) -> Iterator[ir.Operation]:
             yield from _marked(inner)
 
 
-REGISTER_TILE = Strategy(
-    "register-tile", _candidates, _applies, lambda loops, nest: _Tiler(loops, Target.of(nest.options)).run()
-)
+def _rewrite(loops: OuterLoops, nest: Nest) -> None:
+    # Strategies for sums look for theirs among the same lines, in the same pass.
+    nest.leave_out_lines(loops.root)
+    _Tiler(loops, Target.of(nest.options)).run()
+
+
+REGISTER_TILE = Strategy("register-tile", _candidates, _applies, _rewrite)
 """Tiles the dense innermost loops of sparsified functions, so that registers hold rows across sparse loops.
 
 Options `bits`, `lanes`, `tile`, `masks`, `fma`: see Target.
