@@ -129,7 +129,7 @@ def _ranks(step: Step, A: Any) -> Any:
     r = np.full(extent, 1 / extent)
     for _ in range(_RANKS):
         d, t = np.float64(_DAMPED), np.float64((1 - _DAMPED) / extent)
-        r = step(_RANK, d=d, A=A, r=r, w=w, t=t).copy()
+        r = step(_RANK, d=d, A=A, r=r, w=w, t=t)
     return r
 
 
