@@ -116,6 +116,55 @@ def test_repeated_evaluations_look_again() -> None:
         assert ms.evaluate(CYCLES, A=value) == counted(CYCLES, value)
 
 
+@pytest.mark.parametrize("weight", [7.0, np.nextafter(1.0, 2.0), 0.0, np.nan])
+@pytest.mark.parametrize("way", ["storage", "scipy", "kept", "slice", "bytes", "converted"])
+def test_values_that_are_written_through_whatever_shares_them(way: str, weight: float) -> None:
+    """No call relies on what an earlier one found: memory is the caller's, and any name for it may write to it."""
+    source = graph(20_000, 6, "float64", seed=11).to_scipy()
+    source.data[:] = 1.0
+    value = ms.tensor(source)
+    text = "s = A(i,j) * A(j,k) * A(k,l)"
+    kernel, kept = ms.compile(text, A=value), value.storage.values
+    assert assumed(kernel) == ("A",)
+    for _ in range(2):
+        np.testing.assert_allclose(kernel(value), counted(text, value), rtol=1e-12)
+    other = value.slice(slice(0, 20_000), slice(0, 20_000)) if way == "slice" else value.to_scipy()
+    match way:
+        case "storage":
+            value.storage.values[5] = weight
+        case "scipy":
+            source.data[5] = weight
+        case "kept":
+            kept[5] = weight
+        case "slice":
+            other.storage.values[5] = weight
+        case "bytes":
+            memoryview(kept).cast("B")[40:48] = np.float64(weight).tobytes()
+        case "converted":
+            other.data[5] = weight
+    assert source.data[5] == weight or np.isnan(weight)
+    for _ in range(2):
+        np.testing.assert_allclose(kernel(value), counted(text, value), rtol=1e-12)
+    np.testing.assert_allclose(ms.evaluate(text, A=value), counted(text, value), rtol=1e-12)
+    kept[5] = 1.0
+    np.testing.assert_allclose(kernel(value), counted(text, value), rtol=1e-12)
+
+
+def test_new_tensors_are_looked_at_whatever_was_found_of_others() -> None:
+    """Among them those that share values with a known tensor, or have its structure, or take its place in memory."""
+    value, text = graph(seed=12, dtype="float64"), CYCLES
+    kernel = ms.compile(text, A=value)
+    assert assumed(kernel) == ("A",)
+    np.testing.assert_allclose(kernel(value), counted(text, value), rtol=1e-12)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        other = value.copy()
+        other.storage.values[int(rng.integers(0, value.nse))] += 1
+        for one in (other, value, directed(), value.astype("float32").astype("float64"), other):
+            np.testing.assert_allclose(kernel(one), counted(text, one), rtol=1e-11)
+        del other
+
+
 def test_symmetric_in_places_but_not_in_values() -> None:
     value = graph()
     value.storage.values[:] = np.arange(value.nse)

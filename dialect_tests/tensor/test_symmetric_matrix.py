@@ -51,6 +51,24 @@ def test_many_entries_of_a_graph() -> None:
     assert not is_symmetric(both)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_graphs_without_weights(seed: int) -> None:
+    """Their values are compared with each other, their structure with its mirror image."""
+    rng = np.random.default_rng(seed)
+    size, dtype = int(rng.integers(1, 60)), ("float64", "float32", "int8", "complex128")[seed % 4]
+    half = rng.random((size, size)) < rng.choice([0.0, 0.02, 0.3, 1.0])
+    half[0] |= rng.random(size) < 0.5
+    dense = (half | half.T).astype(dtype) * 3
+    assert is_symmetric(ms.tensor(dense, "CSC" if seed % 2 else "CSR"))
+    for _ in range(5):
+        i, j = rng.integers(0, size, 2)
+        other = dense.copy()
+        other[i, j] = 0 if dense[i, j] else 3
+        assert is_symmetric(ms.tensor(other)) == (i == j)
+        other[j, i] = other[i, j]
+        assert is_symmetric(ms.tensor(other))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "int16", "bool", "complex64", "complex128"])
 def test_equal_values_that_are_written_in_place(dtype: str) -> None:
     """The structure is looked at once where values are equal; what was found holds for no other values."""

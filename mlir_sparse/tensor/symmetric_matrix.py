@@ -27,8 +27,8 @@ def may_be_symmetric(tensor: SparseTensor) -> bool:
 def is_symmetric(tensor: SparseTensor) -> bool:
     """Returns whether a matrix is the same, bit for bit, as its transpose; False for storage other than CSR and CSC.
 
-    Values may be written in place, so that this holds as long as nothing writes to the tensor. It takes about as long
-    as a product with a vector. Where all values are equal, as those of graphs are, the structure alone decides, which
+    Values may be written in place, so that this holds as long as nothing writes to the tensor. It takes as long as a
+    few products with a vector. Where all values are equal, as those of graphs are, the structure alone decides, which
     never changes: from the second time on it takes the time of comparing the values, a tenth of that or less.
 
     >>> from mlir_sparse.tensor import tensor
