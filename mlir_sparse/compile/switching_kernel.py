@@ -13,7 +13,7 @@ from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.direct_calls import DirectCall, for_sizes
-from mlir_sparse.compile.vector_storage import Restored, few_entries, is_small, restored
+from mlir_sparse.compile.vector_storage import Restored, few_entries, is_small, probed_step, restored
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import Schedule
@@ -49,6 +49,9 @@ class _SwitchingKernel(Kernel):
         self._uses = uses
         at = self.parameters.index
         self._places = tuple((at(use.vector), at(use.tensor)) for use in uses)
+        # The vectors, where zeros in arrays are all that calls look for.
+        by_zeros = all(use.level == 0 and use.absent == 0 for use in uses)
+        self._filled = tuple(vector for vector, _ in self._places) if by_zeros else ()
         # By the operand that is in other storage, and its type, the kernel for it.
         self._others: dict[tuple[str, TensorType], Kernel] = {}
         # What calls on few elements take, which are not looked at.
@@ -65,7 +68,9 @@ class _SwitchingKernel(Kernel):
             returned = self._small.direct(given, out)
             if returned is not None:
                 return returned
-        if given is not None and len(given) == len(self.parameters) and not self._are_small(given):
+        if given is None or len(given) != len(self.parameters) or (self._filled and self._look_full(given)):
+            return super().__call__(*operands, out=out, **named)
+        if not self._are_small(given):
             values = dict(zip(self.parameters, given, strict=True))
             found = restored(self._uses, values)
             if found is not None:
@@ -92,6 +97,14 @@ class _SwitchingKernel(Kernel):
             for at, most in ((vector, size), (tensor, few_entries(size))):
                 found[at] = found[at][0], min(found[at][1], most)
         return found
+
+    def _look_full(self, given: tuple[Any, ...]) -> bool:
+        """Returns whether all vectors are arrays without a zero where one is looked for first."""
+        vectors = (given[number] for number in self._filled)
+        return all(
+            type(one) is np.ndarray and one.ndim == 1 and 0 not in one[:: probed_step(one.size)].tolist()
+            for one in vectors
+        )
 
     def _are_small(self, given: tuple[Any, ...]) -> bool:
         return all(is_small(given[vector], given[tensor]) for vector, tensor in self._places)

@@ -15,7 +15,7 @@ from mlir_sparse.plan.vector_uses import VectorUse
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.listed_vector import is_listed, listed_vector
 
-__all__ = ["Restored", "few_entries", "is_small", "restored"]
+__all__ = ["Restored", "few_entries", "is_small", "probed_step", "restored"]
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +72,11 @@ def few_entries(elements: int) -> int:
     return _LEAST - 1 - elements
 
 
+def probed_step(elements: int) -> int:
+    """Returns the distance of the elements that are looked at first, for a number of elements."""
+    return elements // _PROBED + 1
+
+
 def restored(uses: tuple[VectorUse, ...], values: Mapping[str, Any]) -> Restored | None:
     """Returns an operand with which the call takes less time in other storage; None where there is none.
 
@@ -100,7 +105,7 @@ def _listed(use: VectorUse, vector: Array, tensor: SparseTensor, values: Mapping
         return None
     if vector.ndim != 1 or vector.dtype != use.kind.dtype.numpy:
         return None
-    if all(vector.item(at) != use.absent for at in range(0, extent, extent // _PROBED + 1)):
+    if all(vector.item(at) != use.absent for at in range(0, extent, probed_step(extent))):
         return None
     sample = vector[:: max(1, extent // _SAMPLED)]
     if 2 * np.count_nonzero(sample != use.absent) > sample.size:
