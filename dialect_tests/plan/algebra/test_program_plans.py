@@ -115,8 +115,8 @@ SYMMETRIC = {"triangles", "tailed triangles", "4-cycles", "3-paths"}
 DEFINED = {
     "low rank": (["sum(j : V(j,k) * x(j))"], "sum(k : U(i,k) * y.part(k))"),
     "sparse plus low rank": (
-        ["sum(j : V(j,k) * x(j))"],
-        "sum(j : S(i,j) * x(j)) + sum(k : U(i,k) * y.part(k))",
+        ["sum(j : V(j,k) * x(j))", "sum(k : U(i,k) * y.part(k))"],
+        "sum(j : S(i,j) * x(j)) + y.part.2(i)",
     ),
     "one-hot join": (["sum(f : D(D.p,f) * w(f))"], "p.part(c(i))"),
     "rows permuted": (["sum(j : A(A.p,j) * x(j))"], "y.part(P(i))"),

@@ -62,16 +62,15 @@ def blas_time(relations: Sequence[EntrySet], kept: int, estimates: Estimates, ma
     return total + estimates.space(shared & kept) * machine.matrices + machine.call if elements < _LIMIT else math.inf
 
 
-# A product by a vector in BLAS takes so much of the time of loops for each element, as it sums several rows together,
-# and so many times that of their call.
-_OF_LOOPS, _OF_CALL = 0.5, 1.45
+# A product by a vector in BLAS takes so much of the time of loops for each element, as it sums several rows together.
+_OF_LOOPS = 0.5
 
 
 def _matrix_vector_time(elements: float, result: float, machine: MachineTimes) -> float:
     """Returns what BLAS takes for a product of a matrix of so many elements by a vector."""
     if elements >= _LIMIT:
         return math.inf
-    return _OF_CALL * machine.call + _OF_LOOPS * 2 * machine.lane * elements + machine.write * result
+    return machine.call + _OF_LOOPS * 2 * machine.lane * elements + machine.write * result
 
 
 def _time_of_result(places: float, space: float, sparse: int, inserts: bool, machine: MachineTimes) -> float:
