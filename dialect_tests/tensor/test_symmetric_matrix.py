@@ -104,10 +104,10 @@ def test_values_of_which_the_last_alone_differs() -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 300_001])
 def test_one_value_in_another_place_ends_a_comparison(dtype: str, count: int) -> None:
-    """At both ends, in the middle, and where parts and blocks of a thread begin and end."""
+    """At both ends, in the middle, and where parts, blocks and streams of a thread begin and end."""
     values = np.full(count, 3, dtype)
     assert _native.are_equal(values)
-    ends = {end + by for end in (0, count // 3, count // 2, 2 * count // 3, count) for by in range(-3, 3)}
+    ends = {count * part // 24 + by for part in range(25) for by in range(-3, 3)}
     blocks = {size // values.itemsize + by for size in (1 << 18, 1 << 19) for by in (-1, 0, 1)}
     for place in sorted(place for place in ends | blocks if count > 1 and 0 <= place < count):
         values[place] = 4

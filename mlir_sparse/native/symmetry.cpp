@@ -136,8 +136,18 @@ bool are_equal(const char *values, std::int64_t count, std::int64_t itemsize) {
   if (count < 2) return true;
   // Each byte is compared with the one a value before it: memcmp does that by vectors, as wide as the processor has.
   const auto item = static_cast<std::size_t>(itemsize), bytes = static_cast<std::size_t>(count - 1) * item;
+  const auto compare = [&](std::size_t begin, std::size_t length) {
+    return std::memcmp(values + begin, values + begin + item, length) == 0;
+  };
+  // Processors fetch ahead within pages: from several of them in turn, more is under way at once.
+  constexpr std::size_t kStreams = 8, kPiece = 512;
   const auto same = [&](std::size_t begin, std::size_t end) {
-    return std::memcmp(values + begin, values + begin + item, end - begin) == 0;
+    const std::size_t each = (end - begin) / kStreams / kPiece * kPiece;
+    for (std::size_t at = 0; at < each; at += kPiece)
+      for (std::size_t stream = 0; stream < kStreams; ++stream)
+        if (!compare(begin + stream * each + at, kPiece)) return false;
+    const std::size_t rest = begin + kStreams * each;
+    return compare(rest, end - rest);
   };
   // A cache line takes about as long as a visited entry of a loop.
   constexpr std::size_t kLine = 64;
