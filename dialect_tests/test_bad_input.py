@@ -121,6 +121,13 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
         "1:8",
         "expected a function that complex numbers have, but got cbrt of c128",
     ),
+    (
+        "y(i) or= min(x(i), 3)",  # the result is a truth value, and what it is of is none
+        {"x": X * 1j, "y": X > 0},
+        ms.UnsupportedError,
+        "1:10",
+        "expected a function that complex numbers have, but got min of c128",
+    ),
     # Assignments without a meaning.
     (
         "y(i,i) = A(i,j) * x(j)",

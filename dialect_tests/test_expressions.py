@@ -235,3 +235,12 @@ def test_functions_apply_to_stored_entries_only_when_asked(storage: str) -> None
         ms.parse("y(i) = stored(sum(j : A(i,j)))")
     with pytest.raises(ms.NotationError, match=r"1:10: expected one or two tensors in stored, .* but got 3"):
         ms.parse("C(i,j) = stored(A(i,j) + B(i,j) + x(i))")
+
+
+@pytest.mark.parametrize("out", [None, "CSC", "dense"])
+def test_entries_stand_in_sums_that_are_zero_only_as_a_whole(out: str | None) -> None:
+    """What is stored is made by steps of its own; `1 + 0 - 1` is zero where nothing is."""
+    text = "C(i,j) = !A(i,j) + stored(exp(B(i,j))) - (2 | D(i,j))"
+    result = ms.evaluate(text, tensors=stored(text) | {"D": D}, out=out)
+    expected = (A == 0) + np.where(B != 0, np.exp(B), 0) - 1
+    oracle.assert_close(result.to_numpy() if isinstance(result, ms.SparseTensor) else result, expected, terms=4)

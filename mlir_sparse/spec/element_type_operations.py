@@ -74,7 +74,7 @@ def check_element_types(assignment: Assignment, dtypes: Mapping[str, DType], dty
             span=assignment.value.span,
         )
     _check_places(assignment, dtypes)
-    _check(assignment, assignment.value, dtypes, dtype)
+    _check(assignment, assignment.value, dtypes, operand_dtype((assignment.value,), dtypes) if asks_truth else dtype)
 
 
 def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:

@@ -123,6 +123,7 @@ class Splitter:
         return (
             len(parts) > 1
             and not has_reduction(node)
+            and not any(map(is_about_entries, walk(node)))  # made by steps of its own
             and vanishes(node, sparse)
             and not all(vanishes(part, sparse) for part, _ in parts)
         )
