@@ -44,6 +44,15 @@ def test_sums_over_three_levels() -> None:
     np.testing.assert_array_equal(ms.evaluate("y(i) = T(i,j,k) * v(k)", T=stored, v=v), (T @ v).sum(1))
 
 
+@pytest.mark.parametrize("text", ["y(k) = A(i,j) * B(j,k)", "y(k) = sum(i, j : A(i,j)) + sum(j : B(j,k))"])
+def test_rows_in_vectors_are_carried_as_they_are(text: str) -> None:
+    A, B = matrix(12, 9), matrix(9, 40).toarray()
+    for options in (NARROW, MASKED):
+        expected = A.sum(0) @ B if "*" in text else A.sum() + B.sum(0)
+        np.testing.assert_array_equal(ms.evaluate(text, A=ms.tensor(A), B=B, optimize="off"), expected)
+        assert said_by("rows-apart", text, options=options, A="CSR", B="") == []
+
+
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_stays_so(special: float) -> None:
     A = matrix(8, 8)

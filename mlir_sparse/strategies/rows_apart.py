@@ -43,7 +43,8 @@ def _candidates(nest: Nest) -> Iterator[ForLoop]:
         around = loop_of(loop.around)
         if not isinstance(around, ForLoop) or not loop.is_over_entries or len(loop.starts) != 1:
             continue
-        if loop.starts[0] in around.carried and build.is_float(loop.starts[0].type):
+        # A row of a result in vectors is many sums at once already.
+        if loop.starts[0] in around.carried and isinstance(loop.starts[0].type, ir.FloatType):
             yield loop
 
 
