@@ -237,6 +237,43 @@ def test_einsum_and_its_path() -> None:
     assert ms.einsum(subscripts, *[value] * 4) == counted(CYCLES, value)
 
 
+def test_comprehensions_look_at_the_matrices_of_calls() -> None:
+    text = "def f(double(N,N) A) -> (s, t) { s +=! A(i,j) * A(j,k) * A(k,l) * A(l,i) \n t = 2 * s }"
+    value = graph(dtype="float64")
+    kernel = ms.compile(text, A=value)
+    assert "calls are planned again where they find symmetric: A" in kernel.explain()
+    (step, _) = kernel.kernels
+    for change, symmetric in ((0, ("A",)), (0, ("A",)), (1, ()), (-1, ())):  # a plan for all matrices stays
+        value.storage.values[3] += change
+        np.testing.assert_allclose(kernel(value), np.array([1, 2]) * counted(CYCLES, value), rtol=1e-12)
+        assert step._plans.known.rewriting.symmetric == symmetric
+    assert "if symmetric, which calls check: A" in step.explain(A=value)
+    other = directed()
+    np.testing.assert_allclose(kernel(other)[0], counted(CYCLES, other), rtol=1e-11)
+    np.testing.assert_allclose(kernel(value)[0], counted(CYCLES, value), rtol=1e-12)
+
+
+def test_lazy_expressions_look_at_the_matrices_of_calls() -> None:
+    value = graph(seed=13)
+    recorded = ms.lazy(value)
+    product = recorded @ recorded
+    cycles = ((product @ recorded) * recorded.T).sum()
+    for change in (0, 0, 1, 0, -1, 0):
+        value.storage.values[3] += change
+        assert cycles.compute() == counted(CYCLES, value)
+        assert np.einsum("ij,jk,kl,li->", *[recorded] * 4).compute() == counted(CYCLES, value)
+    assert "calls are planned again where they find symmetric" in cycles.explain()
+
+
+def test_what_statements_before_compute_may_be_symmetric_too() -> None:
+    """Only a call has it: whether it is symmetric, no sample says before."""
+    text = "def f(double(N,N) A) -> (s) { B(i,j) = 2 * A(i,j) \n s +=! B(i,j) * B(j,k) * B(k,l) * B(l,i) }"
+    value = graph(dtype="float64", seed=14)
+    kernel = ms.compile(text, A=value)
+    for one in (value, directed(), value):
+        np.testing.assert_allclose(kernel(one), 16 * counted(CYCLES, one), rtol=1e-11)
+
+
 def test_one_matrix_of_two_is_symmetric() -> None:
     B, text = directed(), "s = A(i,j) * B(j,k) * A(k,l) * B(l,i)"
     value = graph(dtype="float64")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -35,6 +35,7 @@ __all__ = [
     "rewriting_for",
     "rewriting_for_types",
     "set_optimize",
+    "sketches_before_calls",
     "sketches_of",
     "sketches_of_values",
 ]
@@ -88,11 +89,13 @@ class DataSketches:
         sketches: of each operand, in the order of the kernel's inputs.
         rounded: their numbers, rounded.
         symmetric: the numbers of operands that are their own transposes, of those that a statement reads repeatedly.
+        unasked: the numbers of those that may be, by a sample, but that nobody has looked at: calls will.
     """
 
     sketches: tuple[Sketch, ...] = field(compare=False)
     rounded: tuple[object, ...]
     symmetric: tuple[int, ...] = ()
+    unasked: tuple[int, ...] = ()
 
 
 def sketches_of(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
@@ -103,21 +106,39 @@ def sketches_of(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.nd
         value_of: returns the data of a tensor.
     """
     values = [value_of(name) for name, _ in spec.inputs]
-    found, often = sketches_of_values(values), Counter(access.tensor for access in reads(spec.explicit.value))
-    again = (number for number, (name, _) in enumerate(spec.inputs) if often[name] > 1)
-    return replace(found, symmetric=tuple(number for number in again if _equals_transpose(values[number])))
+    found = _with_likely(spec, sketches_of_values(values))
+    symmetric = tuple(number for number in found.unasked if _equals_transpose(values[number]))
+    return replace(found, symmetric=symmetric, unasked=())
+
+
+def sketches_before_calls(spec: KernelSpec, sketches: Sequence[Sketch]) -> DataSketches:
+    """Returns what is known of the operands of a statement whose values only its calls have.
+
+    Args:
+        spec: the statement.
+        sketches: of each operand, in the order of the kernel's inputs.
+    """
+    return _with_likely(spec, _rounded(tuple(sketches)))
+
+
+def _with_likely(spec: KernelSpec, data: DataSketches) -> DataSketches:
+    """Returns what is known of operands, and which may be symmetric by a sample; those without one are small."""
+    often = Counter(access.tensor for access in reads(spec.explicit.value))
+    patterns = ((name, sketch.pattern) for (name, _), sketch in zip(spec.inputs, data.sketches, strict=True))
+    likely = (often[name] > 1 and pattern is not None and pattern.mirrored == 1.0 for name, pattern in patterns)
+    return replace(data, unasked=tuple(number for number, one in enumerate(likely) if one))
 
 
 def _equals_transpose(value: SparseTensor | np.ndarray[Any, Any]) -> bool:
-    """Returns whether a matrix is symmetric; one without a sample is small."""
-    pattern = sketch_of(value).pattern
-    likely = pattern is not None and pattern.mirrored == 1.0
-    return likely and isinstance(value, SparseTensor) and is_symmetric(value)
+    return isinstance(value, SparseTensor) and is_symmetric(value)
 
 
 def sketches_of_values(values: Iterable[SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
     """Returns what is known of operands."""
-    sketches = tuple(map(sketch_of, values))
+    return _rounded(tuple(map(sketch_of, values)))
+
+
+def _rounded(sketches: tuple[Sketch, ...]) -> DataSketches:
     return DataSketches(sketches, tuple(sketch.rounded for sketch in sketches))
 
 
@@ -179,6 +200,9 @@ def account(spec: KernelSpec, data: DataSketches, optimize: str) -> Iterator[str
         yield f"  next: {way.milliseconds} with {', '.join(map(str, way.parts)) or way.statement}"
     if taken.rules:
         yield f"rules: {', '.join(taken.rules)}"
+    if data.unasked:
+        names = ", ".join(spec.inputs[number][0] for number in data.unasked)
+        yield f"calls are planned again where they find symmetric: {names}"
 
 
 def _plain(spec: KernelSpec) -> KernelSpec:
@@ -231,7 +255,7 @@ def _dominant(spec: KernelSpec, optimize: str) -> Rewriting | None:
         return None
     found: Rewriting | None = None
     for number, sketches in enumerate(assumed_sketches(spec)):
-        data = DataSketches(sketches, tuple(sketch.rounded for sketch in sketches))
+        data = _rounded(sketches)
         best = _cheapest.__wrapped__(spec, data, optimize)
         # Whether more rows are gathered than there are, no type says.
         if best is None or best.gathered or (number and best != found):

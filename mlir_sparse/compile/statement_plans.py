@@ -44,7 +44,7 @@ class StatementPlans:
     def _first(self) -> KnownPlan | None:
         chosen, names = self._spec.rewriting, self._spec.assignment.inputs
         if self._is_open and self._data:
-            return KnownPlan(chosen, self._data, names)
+            return None if self._data.unasked else KnownPlan(chosen, self._data, names)
         return KnownPlan(chosen, None, names) if chosen is not None and chosen.symmetric else None
 
     @property

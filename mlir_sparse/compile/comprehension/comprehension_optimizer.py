@@ -10,7 +10,7 @@ from typing import Protocol
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.compile.cpu_kernel import Kernel
-from mlir_sparse.compile.statement_optimizer import DataSketches
+from mlir_sparse.compile.statement_optimizer import DataSketches, sketches_before_calls
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Assignment
 from mlir_sparse.plan.algebra.inlined_statements import OrderedStatement
@@ -127,8 +127,7 @@ def _step(
     kernel = compile_statement(assignment, types, output)
     if planned.rewriting is not None:
         assert isinstance(kernel, Kernel), "a GPU's is as it is written"
-        sketches = planned.sketches
-        data = DataSketches(sketches, tuple(sketch.rounded for sketch in sketches)) if sketches else None
+        data = sketches_before_calls(kernel.spec, planned.sketches) if planned.sketches else None
         kernel = kernel.rewritten(planned.rewriting, data, "algebra" if compile_statement.cancels else "auto")
     shape = () if planned.is_part else own.placed.shape
     parts = tuple(OperandPart(name, name, (None,) * kind.rank) for name, kind in types)
