@@ -125,7 +125,7 @@ class BlasProduct:
 class ProgramStep:
     def __init__(
         self,
-        function: Launcher | BlasProduct,
+        function: Launcher | BlasProduct | Callable[[tuple[Any, ...]], Any],
         operands: Sequence[int],
         result: int,
         shape: Sequence[int],

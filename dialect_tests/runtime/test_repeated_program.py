@@ -124,6 +124,31 @@ def test_sparse_results() -> None:
     for A, B, C in (made[:3], made[3:]):
         product = A.to_numpy() @ B.to_numpy() @ C.to_numpy()
         np.testing.assert_allclose(kernel(A, B, C).to_numpy(), product, rtol=1e-13)
+    with pytest.raises(ms.OperandError):
+        kernel(*made[:3], out=np.zeros((6, 6)))
+    with pytest.raises(ms.ExtentError):
+        kernel(*made[:2], ms.tensor(np.eye(7), "CSR"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_results_of_products_of_arrays(dtype: Any) -> None:
+    """More entries and fewer, in small results and in large ones."""
+    rng = np.random.default_rng(0)
+    text = "R(i,j) = L(i,j) * (sum(f : S(i,f) * v(f)) + sum(g : P(j,g) * w(g)))"
+    rest = {name: rng.integers(-3, 4, shape).astype(dtype) for name, shape in (("S", (500, 40)), ("P", (400, 40)))}
+    rest |= {name: rng.integers(-3, 4, 40).astype(dtype) for name in "vw"}
+    factors = np.add.outer(rest["S"] @ rest["v"], rest["P"] @ rest["w"])
+    drawn = [np.where(rng.random((500, 400)) < share, 1, 0).astype(dtype) for share in (0.1, 0.5, 0.0, 0.01, 0.1)]
+    kernel = ms.compile(text, L=ms.tensor(drawn[0], "CSR"), **rest, out="CSR")
+    seen = []
+    for dense in drawn:
+        for _ in range(2):
+            found = kernel(L=ms.tensor(dense, "CSR"), **rest)
+            seen.append((found, found.to_numpy()))
+            np.testing.assert_array_equal(seen[-1][1], dense * factors)
+        assert isinstance(kernel._last, _native.ProgramLauncher)
+    for found, as_it_was in seen:  # no later call has written to it
+        np.testing.assert_array_equal(found.to_numpy(), as_it_was)
 
 
 def test_arrays_from_sparse_parts() -> None:

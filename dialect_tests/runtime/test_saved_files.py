@@ -90,7 +90,7 @@ def test_numbers_that_were_edited_are_refused(tmp_path: Path) -> None:
     steps = index["steps"][0]
     texts = {steps.replace("1", "2", 1), steps.replace('"i"', '"j"', 1), steps.replace("f64", "f32")}
     for text in texts - {steps}:
-        changed = json.dumps({**index, "steps": [text]}).encode()
+        changed = json.dumps({**index, "steps": [text, *index["steps"][1:]]}).encode()
         with pytest.raises(FileFormatError, match=r"expected contents with the digest .* in .*e.msk, but got"):
             ms.load(rewritten(path, tmp_path / "e.msk", kernel_json=changed))
     for change in ({"computing": [99]}, {"codes": []}, {"builds": []}):

@@ -681,20 +681,23 @@ class SizedLauncher {
   std::size_t count_;
 };
 
-// A step of a program: a launcher, or a product of two arrays by BLAS, the numbers of its operands and of its result
-// among the program's values, and the form of the result.
+// A step of a program: a launcher, a product of two arrays by BLAS, or a function of Python's that returns its result
+// for a tuple of operands, or None; the numbers of its operands and of its result among the program's values, and the
+// form of the result, if that is an array to be written.
 struct ProgramStep {
   ProgramStep(py::object function, std::vector<std::size_t> numbers, std::size_t value, std::vector<py::ssize_t> extents,
        py::dtype type)
       : object(std::move(function)),
         launcher(py::isinstance<Launcher>(object) ? object.cast<Launcher *>() : nullptr),
-        product(launcher ? nullptr : object.cast<std::shared_ptr<BlasProduct>>()),
+        product(py::isinstance<BlasProduct>(object) ? object.cast<std::shared_ptr<BlasProduct>>() : nullptr),
         operands(std::move(numbers)),
         result(value),
         shape(std::move(extents)),
         dtype(std::move(type)) {
     if (product && operands.size() != 2) throw py::value_error("expected two operands of a product");
   }
+
+  bool writes() const { return launcher || product; }
 
   py::object object;
   Launcher *launcher;
@@ -750,6 +753,12 @@ class ProgramLauncher {
     OnOneThread blas;
     for (const ProgramStep &step : steps_) {
       py::object &result = values[step.result];
+      if (!step.writes()) {
+        blas.end();
+        result = step.object(chosen(values, step.operands));
+        if (result.is_none()) return py::none();
+        continue;
+      }
       if (!result) result = py::array(step.dtype, step.shape);
       if (step.product) {
         if (!multiply(*step.product, values[step.operands[0]], values[step.operands[1]], result, blas))
@@ -819,7 +828,7 @@ class ProgramLauncher {
   static Range range_of_array(const py::object &out) { return range_of(py::reinterpret_borrow<py::array>(out)); }
 
   bool may_take(const py::object &out) const {
-    if (!is_array(out)) return false;
+    if (!is_array(out) || !steps_.back().writes()) return false;
     const auto array = py::reinterpret_borrow<py::array>(out);
     return array.writeable() && has(array, steps_.back().shape, steps_.back().dtype);
   }
@@ -900,7 +909,7 @@ void register_launch(py::module_ &module) {
       .def("within", &SizedLauncher::within, py::arg("bounds"))
       .def("direct", &SizedLauncher::direct, py::arg("arguments"), py::arg("out") = py::none());
 
-  py::class_<ProgramStep>(module, "ProgramStep", "A launcher or a product, and where its operands and its result are among a program's values.")
+  py::class_<ProgramStep>(module, "ProgramStep", "What a program calls, and where its operands and its result are among the program's values.")
       .def(py::init<py::object, std::vector<std::size_t>, std::size_t, std::vector<py::ssize_t>, py::dtype>(),
            py::arg("function"), py::arg("operands"), py::arg("result"), py::arg("shape"), py::arg("dtype"));
   py::class_<OperandForm>(module, "OperandForm", "What an operand of a program must be.")

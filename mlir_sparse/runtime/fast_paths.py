@@ -63,7 +63,7 @@ class SparseCall:
         return small_call(self._call.launcher, layout, operands, shape, sizes, most, points)
 
 
-def repeated_sparse_call(call: FunctionCall) -> Callable[[Mapping[str, Value]], SparseTensor | None] | None:
+def repeated_sparse_call(call: FunctionCall) -> Callable[[tuple[Any, ...]], SparseTensor | None] | None:
     """Returns what runs a call with a sparse result again; None for one of more than its operands as they are.
 
     What it returns gives None for operands that do not fit.
@@ -72,7 +72,7 @@ def repeated_sparse_call(call: FunctionCall) -> Callable[[Mapping[str, Value]], 
     bound = {variable for axes in nest.axes for variable in axes}
     if nest.encoding is None or nest.sampled is not None or nest.frames or not bound >= {*nest.variables}:
         return None
-    return lambda values: again.direct(tuple([values[name] for name in nest.operands]))
+    return again.direct
 
 
 class SampledCall:

@@ -274,10 +274,11 @@ def _repeated_steps(steps: Sequence[LinkedStep], extents: Mapping[str, int]) -> 
 def _repeated(step: LinkedStep, extents: Mapping[str, int]) -> Callable[[Mapping[str, Value]], Value]:
     """Returns what runs a step again for the same extents."""
     again: Callable[[Mapping[str, Value]], Value] | None = None
-    short: Callable[[Mapping[str, Value]], Value | None] | None = None
+    short: Callable[[tuple[Any, ...]], Value | None] | None = None
+    operands: Sequence[str] = ()
     match step:
         case FunctionCall():
-            again, short = repeated_call(step, extents), repeated_sparse_call(step)
+            again, short, operands = repeated_call(step, extents), repeated_sparse_call(step), step.nest.operands
         case ArrayProduct():
             again = repeated_product(step, extents)
         case Pick():
@@ -286,7 +287,7 @@ def _repeated(step: LinkedStep, extents: Mapping[str, int]) -> Callable[[Mapping
             pass
 
     def run(values: Mapping[str, Value]) -> Value:
-        found = None if short is None else short(values)
+        found = None if short is None else short(tuple([values[name] for name in operands]))
         return run_step(step, values, extents) if found is None else found
 
     return again or run

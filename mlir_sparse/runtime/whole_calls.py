@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.program import Argument, ArrayProduct, NestCall
 from mlir_sparse.runtime.call_arguments import operand_of, padded_shape, type_id
+from mlir_sparse.runtime.fast_paths import repeated_sparse_call
 from mlir_sparse.runtime.function_call import FunctionCall, Value, empty, refused
 from mlir_sparse.runtime.multiply_arrays import native_product
 from mlir_sparse.tensor import SparseTensor
@@ -55,7 +58,7 @@ def native_program(
     """Returns a program as one native call for operands like these; None where it does more than native calls do.
 
     Args:
-        steps: the steps of the program: calls of loops into arrays, and short products by BLAS.
+        steps: the steps of the program: calls of loops, and short products by BLAS.
         result: the name of its result.
         values: operands, in order, which all steps read together.
         extents: the extent of each index variable.
@@ -67,7 +70,8 @@ def native_program(
         if native is None:
             return None
         function, operands, made = native
-        shape = tuple(extents.get(variable, -1) for variable in made.variables)
+        is_array = isinstance(made, ArrayProduct) or made.encoding is None
+        shape = tuple(extents.get(variable, -1) for variable in made.variables) if is_array else ()
         if math.prod(shape) * made.dtype.itemsize > _LARGE:
             return None
         last = made.result
@@ -79,13 +83,19 @@ def native_program(
     return _native.ProgramLauncher(found, list(map(_form, values.values())), len(names))
 
 
+_Native = _native.Launcher | _native.BlasProduct | Callable[[tuple[Any, ...]], SparseTensor | None]
+
+
 def _native_step(
     step: object, extents: Mapping[str, int]
-) -> tuple[_native.Launcher | _native.BlasProduct, Sequence[str], NestCall | ArrayProduct] | None:
+) -> tuple[_Native, Sequence[str], NestCall | ArrayProduct] | None:
     """Returns what native code calls for a step, the names of its operands, and what it is; None for others."""
     match step:
         case FunctionCall(nest=nest, launcher=launcher) if _has_array_to_fill(nest, extents):
             return launcher, nest.operands, nest
+        case FunctionCall(nest=nest) if all(map(partial(_is_whole, extents=extents), nest.arguments, nest.axes)):
+            sparse = repeated_sparse_call(step)
+            return None if sparse is None else (sparse, nest.operands, nest)
         case ArrayProduct():
             product = native_product(step, extents)
             return None if product is None else (*product, step)
