@@ -5,14 +5,21 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
 
 import pytest
 
 import mlir_sparse as ms
 from dialect_tests.statement_cases import matrix, vector
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, parse, with_explicit_sums
+from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
 from mlir_sparse.plan.algebra.equal_parts import key_of
+from mlir_sparse.plan.algebra.estimates import EntrySet
 from mlir_sparse.plan.algebra.kept_form import kept_form
+from mlir_sparse.plan.algebra.loop_times import LoopNest
+from mlir_sparse.plan.algebra.nest_times import NestTimes
+from mlir_sparse.plan.algebra.product_search import ProductSearch
 from mlir_sparse.plan.algebra.statement_ways import StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 
@@ -21,8 +28,7 @@ ROW, COL, DEEP = map(IndexVar, "ijk")
 
 
 def ways_of(text: str, facts: Mapping[str, TensorFacts]) -> StatementWays:
-    spec = ms.compile(text, tensors={name: one.kind for name, one in facts.items()}).spec
-    return StatementWays(spec.explicit, facts)
+    return StatementWays(with_explicit_sums(parse(text)), facts)
 
 
 @pytest.mark.parametrize(
@@ -43,17 +49,67 @@ def test_forms_in_another_order_are_one(text: str, forms: int) -> None:
 @pytest.mark.parametrize(
     ("text", "most"),
     [
-        ("y(i) = A(i,j) * B(j,k) * x(k)", 12),
-        ("s = A(i,j) * A(j,k) * A(k,i)", 30),
-        ("s = A(i,j) * A(i,k) * A(i,l)", 60),
-        ("s = x(i) * A(i,j) * y(j)", 12),
+        ("y(i) = A(i,j) * B(j,k) * x(k)", 6),
+        ("s = A(i,j) * A(j,k) * A(k,i)", 10),
+        ("s = A(i,j) * A(i,k) * A(i,l)", 14),
+        ("s = A(i,j) * A(j,k) * A(k,l)", 16),
+        ("s = x(i) * A(i,j) * y(j)", 8),
     ],
 )
-def test_few_loop_nests_of_three_factors_are_priced(text: str, most: int) -> None:
+def test_few_loop_nests_of_three_factors_are_priced(text: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = {"A": SQUARE, "B": SQUARE, "x": VECTOR, "y": VECTOR}
-    ways = ways_of(text, {name: facts[name] for name in ms.parse(text).inputs})
-    (found,) = ways.cheapest()
-    assert len(found.parts.nests._loops) <= most
+    made = recorded(monkeypatch, LoopNest, "__init__")
+    (found,) = ways_of(text, {name: facts[name] for name in ms.parse(text).inputs}).cheapest()
+    assert len(found.parts.nests._loops) <= len(made) <= most
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tuple[object, ...]]:
+    """Returns a list to which each call of a method adds its arguments."""
+    calls, method = list[tuple[object, ...]](), getattr(owner, name)
+
+    def record(self: object, *arguments: object, **named: object) -> object:
+        calls.append((*arguments, *named.values()))
+        return method(self, *arguments, **named)
+
+    monkeypatch.setattr(owner, name, record)
+    return calls
+
+
+def test_no_loop_nest_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for more time than before, either, nor for a mask that several nests have."""
+    made = recorded(monkeypatch, LoopNest, "__init__")
+    list(ways_of("s = A(i,j) * A(j,k) * A(k,i) * A(i,l)", {"A": SQUARE}).cheapest())
+    nests = [(*map(id, cast("list[EntrySet]", relations)), *others) for relations, *others in made]
+    assert len(nests) == len(set(nests))
+
+
+def test_a_mask_is_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    priced = recorded(monkeypatch, NestTimes, "_mask_time")
+    list(ways_of("s = A(i,j) * A(j,k) * A(k,i)", {"A": SQUARE}).cheapest())
+    assert len(priced) == len(set(priced)) <= 4
+
+
+def test_keys_are_found_for_parts_that_may_be_equal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of one factor is equal to none of two."""
+    asked = recorded(monkeypatch, ProductSearch, "_numbered")
+    list(ways_of("s = A(i,j) * A(j,k) * A(k,l)", {"A": SQUARE}).cheapest())
+    assert all(cast("int", members).bit_count() == 1 for (members,) in asked)
+
+
+def test_symmetric_matrices_take_no_statement_to_be_looked_at_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    symmetric = replace(SQUARE, symmetric=True)
+    statement = with_explicit_sums(parse("s = A(i,j) * A(j,k) * A(k,l)"))
+    made, forms = recorded(monkeypatch, StatementWays, "__init__"), recorded(monkeypatch, StatementWays, "_form")
+    assert choose_rewriting(statement, {"A": symmetric}) is not None
+    assert len(made) == len(forms) == 1
+
+
+def test_ways_with_symmetric_matrices_are_those_of_a_statement_looked_at_anew() -> None:
+    symmetric = {"A": replace(SQUARE, symmetric=True)}
+    for text in ("s = A(i,j) * A(j,k) * A(k,i)", "s = sum(i : sqrt(sum(j, k : A(i,j) * A(j,k))))"):
+        again, anew = ways_of(text, {"A": SQUARE}).knowing(symmetric), ways_of(text, symmetric)
+        ways = zip(again.cheapest(), anew.cheapest(), strict=True)
+        assert all((a.rewriting, a.nanoseconds, a.rules) == (b.rewriting, b.nanoseconds, b.rules) for a, b in ways)
 
 
 def test_products_are_equal_in_all_orders_of_many_equal_factors() -> None:

@@ -106,12 +106,11 @@ def choose_rewriting(
     gathers = gathers_as_products(assignment, {name: one.kind for name, one in facts.items()})
     picking, known = gathers.time(assignment.value, facts), gathers.facts(facts)
     try:
-        licence = {"has_blas": has_blas, "cancels": cancels, "into_array": into_array}
         plain = without_symmetry(known)
         ways = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)
         if not always and ways.as_written + picking < 2 * _LEAST:
             return None
-        for best in cheapest_ways(gathers.assignment, known, ways, **licence):
+        for best in cheapest_ways(gathers.assignment, known, ways):
             way = gathers.restored(merged(best.rewriting))
             if way is not None:
                 return way if always or is_better(best, ways.as_written + picking, assignment) else None
@@ -177,12 +176,11 @@ def ranked_ways(
     gathers = gathers_as_products(assignment, {name: one.kind for name, one in facts.items()})
     picking, known = gathers.time(assignment.value, facts), gathers.facts(facts)
     try:
-        licence = {"has_blas": has_blas, "cancels": cancels, "into_array": into_array}
         plain = without_symmetry(known)
         products = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)
         ways = list(products.all())
         least = min(ways[0].as_written, *(one.nanoseconds for one in ways))
-        ways += symmetric_ways(gathers.assignment, known, least, **licence)
+        ways += symmetric_ways(gathers.assignment, known, products, least)
     except NoNormalFormError:
         return []
     found: dict[object, RankedWay] = {}

@@ -128,11 +128,12 @@ class Estimates:
 
     def space(self, variables: Variables) -> float:
         """Returns how many places an array over some variables has."""
-        found = self._spaces.get(variables)
-        if found is None:
+        try:
+            return self._spaces[variables]
+        except KeyError:
             first = variables & -variables
             found = self._spaces[variables] = self._spaces[first] * self.space(variables ^ first)
-        return found
+            return found
 
     # -- joins ---------------------------------------------------------------------------------------------------
 
@@ -144,22 +145,28 @@ class Estimates:
     def meet(self, sparse: Sequence[EntrySet]) -> tuple[float, float]:
         """Returns at how many places some sparse relations have an entry, and the most that there can be."""
         key = tuple(sparse)
-        if key not in self._met:
-            self._met[key] = self._meeting(sparse)
-        return self._met[key]
+        found = self._met.get(key)
+        if found is None:
+            found = self._met[key] = self._meeting(sparse)
+        return found
 
     def _meeting(self, sparse: Sequence[EntrySet]) -> tuple[float, float]:
-        sparse = _together(sparse)
+        sparse = _together(sparse) if len(sparse) > 1 else sparse
         variables = union(sparse)
         found, alone = self.space(variables), 0
         for relation in sparse:
-            space = self.space(relation.variables)
-            found *= min(1.0, relation.entries / space) if space else 0.0
-            alone |= relation.variables if relation.variables.bit_count() < 2 else 0
+            own = relation.variables
+            space = self.space(own)
+            if relation.entries < space or not space:
+                found *= relation.entries / space if space else 0.0
+            if not own & (own - 1):
+                alone |= own
         most = self._bound(sparse, variables)
         if len(sparse) > 1:
             found *= self._skew(sparse, variables & ~alone)
-        return min(self._in_cycles(found, sparse), most), most
+        if len(sparse) > 2:
+            found = self._in_cycles(found, sparse)
+        return min(found, most), most
 
     def _in_cycles(self, places: float, sparse: Sequence[EntrySet]) -> float:
         """Returns at how many places matrices have entries, of which some may close circles with others."""
@@ -213,7 +220,9 @@ class Estimates:
             if len(meeting) < 2 or not extent or not all(relation.entries for relation in meeting):
                 continue
             # By logarithms: products of many numbers may leave the range of floats.
-            found *= math.exp(min(_GREATEST, max(0.0, self._gain(meeting, variable, extent))))
+            gain = self._gain(meeting, variable, extent)
+            if gain > 0.0:
+                found *= math.exp(min(_GREATEST, gain))
         return found
 
     def _gain(self, meeting: Sequence[EntrySet], variable: int, extent: float) -> float:
@@ -236,8 +245,8 @@ class Estimates:
         """Returns the most places there can be: entries of one relation, times degrees of those joined to it."""
         best = math.inf
         for first in relations:
-            places, reached = first.at_most, first.variables
-            left = [relation for relation in relations if relation is not first]
+            places, reached = first.entries if first.most is None else first.most, first.variables
+            left = [relation for relation in relations if relation is not first] if len(relations) > 1 else []
             while left and places < best:
                 factor, other = _least_factor(left, reached)
                 if other is None:

@@ -45,9 +45,12 @@ class NestTime(NamedTuple):
 
 def blas_time(relations: Sequence[EntrySet], kept: int, estimates: Estimates, machine: MachineTimes) -> float:
     """Returns what BLAS takes for a product of two arrays; infinity for what has no matrix."""
-    if len(relations) != 2 or any(relation.sparse or not relation.in_memory for relation in relations):
+    if len(relations) != 2:
         return math.inf
-    first, second = (relation.variables for relation in relations)
+    one, other = relations
+    if one.sparse or other.sparse or not (one.in_memory and other.in_memory):
+        return math.inf
+    first, second = one.variables, other.variables
     shared = first & second
     summed = shared & ~kept
     if (first | second) & ~summed != kept or not (summed and kept):
@@ -135,20 +138,22 @@ class LoopNest:
         self.met, self.met_at_most = estimates.meet(self.sparse)
         self.estimates = estimates
         self.machine = machine
+        space = estimates.space(result)
+        self.places = self.met * estimates.space(self.rows)
+        self.fixed = machine.call + _time_of_result(self.places, space, len(self.sparse), self.inserts, machine)
+        self.at_least = self.fixed + (self.met * machine.walk if self.sparse else 0.0)
 
     def time(self, most: float) -> NestTime | None:
         """Returns what it takes; None where that exceeds a time."""
-        machine, space = self.machine, self.estimates.space(self.result)
-        places = self.met * self.estimates.space(self.rows)
-        total = machine.call + _time_of_result(places, space, len(self.sparse), self.inserts, machine)
+        if self.at_least > most:
+            return None
+        machine, space, total, places = self.machine, self.estimates.space(self.result), self.fixed, self.places
         if not self.sparse:
             total += places * machine.lane * max(1, len(self.arrays))
-        elif total + self.met * machine.walk <= most:
+        else:
             total += _conversion(self.sparse, self.estimates, machine)
             loops = self.loops(most - total)
             total += math.inf if loops is None else self._in_loops(loops)
-        else:
-            return None
         if total > most:
             return None
         if not self.inserts:
@@ -168,20 +173,20 @@ class LoopNest:
         return (*loops[:-1], loops[-1]._replace(iterations=self.met))
 
     def _in_loops(self, loops: Sequence[Loop]) -> float:
-        return self._walks(loops) + self._reads(loops) + self._inner(loops)
+        return self._walks(loops) + self._reads(loops) + (self._inner(loops) if self.rows else 0.0)
 
     def _walks(self, loops: Sequence[Loop]) -> float:
         """Returns the time of going over rows."""
         machine = self.machine
-        found = sum(loop.iterations * (machine.meet if loop.meeting else machine.walk) for loop in loops)
-        return found + sum(self._enters(relation, loops) for relation in self.sparse)
+        found = sum([loop.iterations * (machine.meet if loop.meeting else machine.walk) for loop in loops])
+        return found + sum([self._enters(relation, loops) for relation in self.sparse]) if len(loops) > 1 else found
 
     def _enters(self, relation: EntrySet, loops: Sequence[Loop]) -> float:
         """Returns the time of beginning rows of a relation that loops come to in no order, or again and again."""
-        found, machine = 0.0, self.machine
+        found, machine, own = 0.0, self.machine, relation.variables
         for outer, inner in itertools.pairwise(loops):
-            row = relation.variables & outer.inside
-            if row and row != outer.inside and inner.inside & ~outer.inside & relation.variables:
+            row = own & outer.inside
+            if row and row != outer.inside and inner.inside & ~outer.inside & own:
                 loop = _outermost(row, loops)
                 # The row that was the last; few are, where loops inside of the outermost leave few places.
                 found += max(0.0, outer.iterations - loop.iterations) * machine.enter
@@ -219,8 +224,6 @@ class LoopNest:
 
     def _inner(self, loops: Sequence[Loop]) -> float:
         """Returns the time of loops over rows of arrays."""
-        if not self.rows:
-            return 0.0
         machine, found = self.machine, 0.0
         for array in self.arrays:
             inner = array.variables & self.rows
@@ -252,4 +255,7 @@ class LoopNest:
 
 def _outermost(variables: int, loops: Sequence[Loop]) -> Loop:
     """Returns the outermost loop inside of which all of some variables are known."""
-    return next(loop for loop in loops if not variables & ~loop.inside)
+    for loop in loops:
+        if not variables & ~loop.inside:
+            return loop
+    raise AssertionError("loops are over all variables of their operands")

@@ -89,7 +89,9 @@ class MachineTimes:
 
 def _at_size(size: float, near: float, far: Sequence[float]) -> float:
     """Returns a time at a size, between those of the next smaller and larger size that were measured."""
-    steps = math.log(size / FAR_SIZES[0], 4) + 1 if size > FAR_SIZES[0] / 4 else 0.0
+    if size <= FAR_SIZES[0] / 4:
+        return near
+    steps = math.log(size / FAR_SIZES[0], 4) + 1
     place = min(int(steps), len(far) - 1)
     before = near if place == 0 else far[place - 1]
     return before + min(1.0, steps - place) * (far[place] - before)

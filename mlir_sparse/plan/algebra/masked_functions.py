@@ -51,6 +51,8 @@ def with_masks_inside(node: Expr, facts: Mapping[str, TensorFacts], masks: Seque
     Returns:
         the expression itself where there is no such sum.
     """
+    if not masks and not any(isinstance(below, Reduce) for child in children(node) for below in walk(child)):
+        return node
     if isinstance(node, Reduce):
         masks = ()  # what is in it may be at other places
     masks = [*masks, *(one for one in _numerators(node) if isinstance(one, Access) and _is_mask(one, facts))]

@@ -94,13 +94,16 @@ class _Nest:
 
     def _rows(self, chosen: Variables, variable: int) -> list[EntrySet]:
         """Returns the relations of whose rows a loop goes over one; a vector is a row that it comes to again."""
-        return [
-            r for r in self._relations if variable & r.variables and (chosen & r.variables or r.variables == variable)
-        ]
+        found = []
+        for relation in self._relations:
+            own = relation.variables
+            if own & variable and (own & chosen or own == variable):
+                found.append(relation)
+        return found
 
     def _iterations(self, chosen: Variables, variable: int, last: int) -> tuple[float, bool]:
         """Returns how many iterations a loop inside of others has, and whether it goes over several rows together."""
-        rows = self._rows(chosen, variable)
+        rows = self._rows(chosen, variable) if len(self._relations) > 1 else ()
         if len(rows) < 2:
             return self._places(chosen | variable), False
         # Loops walk what a scattered row does not have, too.
@@ -145,8 +148,9 @@ class _Nest:
         if not self.before:
             return variables
         found = 0
+        before = self.before.get
         for variable in bits_of(variables):
-            if not self.before.get(variable, 0) & ~chosen:
+            if not before(variable, 0) & ~chosen:
                 found |= variable
         return found
 

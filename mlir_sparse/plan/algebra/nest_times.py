@@ -33,10 +33,15 @@ class NestTimes:
         self.machine = machine
         self.has_blas = has_blas
         self._known: dict[tuple[int, ...], NestTime] = {}
+        # By the same keys times that are exceeded.
+        self._exceeded: dict[tuple[int, ...], float] = {}
         # What loops take, by the variables of the result and the operands, whatever takes less.
         self._loops: dict[tuple[object, ...], NestTime] = {}
+        # The nests by the same keys, for those that may be asked for again with more time.
+        self._nests: dict[tuple[object, ...], LoopNest] = {}
         # The masks among operands: what they give is one object for all nests that read it.
         self._masks: dict[tuple[object, ...], list[Mask]] = {}
+        self._mask_times: dict[Mask, float] = {}
         # What the keys name; it lives as long as they do.
         self._named: list[EntrySet] = []
         # How many ways searches looked at: what they take, whatever the processor.
@@ -53,6 +58,7 @@ class NestTimes:
         """
         self._copies = CopiedOperands(self.estimates, self.machine, fits)
         self._known.clear()
+        self._exceeded.clear()
 
     def of(
         self, relations: Sequence[EntrySet], kept: int, most: float = math.inf, *, array: bool = False
@@ -70,11 +76,14 @@ class NestTimes:
         key = (kept, array, *map(id, relations))
         found = self._known.get(key)
         if found is None:
+            if most <= self._exceeded.get(key, 0.0):
+                return None
             found = self._least(relations, kept, most, array=array)
+            self._named += relations
             if found is None:
+                self._exceeded[key] = most
                 return None
             self._known[key] = found
-            self._named += relations
         return found if found.nanoseconds <= most else None
 
     def _least(self, relations: Sequence[EntrySet], kept: int, most: float, *, array: bool) -> NestTime | None:
@@ -145,14 +154,24 @@ class NestTimes:
         key = (kept, array, last, *relations)
         found = self._loops.get(key)
         if found is None:
-            found = LoopNest(relations, kept, self.estimates, self.machine, array=array, last=last).time(most)
-        if found is None or found.nanoseconds > most:
-            return None
-        self._loops[key] = found
-        return found
+            nest = self._nests.get(key)
+            if nest is None:
+                nest = LoopNest(relations, kept, self.estimates, self.machine, array=array, last=last)
+                self._nests[key] = nest
+            found = nest.time(most)
+            if found is None:
+                return None
+            self._loops[key] = found
+        return found if found.nanoseconds <= most else None
 
     def of_mask(self, mask: Mask) -> float:
         """Returns the time of a masked product, in nanoseconds."""
+        found = self._mask_times.get(mask)
+        if found is None:
+            found = self._mask_times[mask] = self._mask_time(mask)
+        return found
+
+    def _mask_time(self, mask: Mask) -> float:
         machine, pairs = self.machine, self.estimates.join([mask.left, mask.right])
         total = machine.call + machine.sparse_result
         total += sum(time_to_sort(one, self.estimates, machine) for one in mask.sorted_anew)

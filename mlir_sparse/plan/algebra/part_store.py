@@ -10,7 +10,7 @@ from typing import Self
 from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import TensorType, encoding
 from mlir_sparse.encoding.sketch import AxisSketch, Sketch
-from mlir_sparse.notation import Access, Call, Expr, IndexVar, Literal, accesses_of, walk
+from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import SHARE, AlgebraRule
 from mlir_sparse.plan.algebra.equal_parts import key_of
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
@@ -23,12 +23,12 @@ from mlir_sparse.plan.algebra.normal_form import (
     Factor,
     Opaque,
     ProductTerm,
-    Sum,
     accesses_in,
     expression_of,
     variables_of,
 )
 from mlir_sparse.plan.algebra.part_loops import PartLoops
+from mlir_sparse.plan.algebra.slow_functions import slow_functions
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.spec import Part, PartEstimate, vanishes
 from mlir_sparse.text.identifiers import generated_name
@@ -37,9 +37,6 @@ __all__ = ["PartStore"]
 
 # Returns the loop nests whose sum a part is, and what the part is to estimates.
 Make = Callable[[], tuple[tuple[ProductTerm, ...], EntrySet]]
-
-# Functions that vectors compute as fast as sums.
-_FAST = frozenset(("abs", "fmax", "fmin", "max", "min", "square", "stored", "where"))
 
 # Writing a part down takes as long as looking at so many ways to compute a product.
 _WORK_OF_PART = 10
@@ -115,6 +112,22 @@ class PartStore:
         other.parts, other.rules, other.replaced = list(self.parts), dict(self.rules), dict(self.replaced)
         other._made, other._results, other._of_parts = dict(self._made), dict(self._results), dict(self._of_parts)
         other._of_readers = dict(self._of_readers)
+        return other
+
+    def knowing(self, facts: Mapping[str, TensorFacts]) -> Self:
+        """Returns a store like `fork` in which other things are known of tensors than before.
+
+        Args:
+            facts: what is known of each tensor, whose types and numbers are those of before.
+        """
+        other = self.fork()
+        other.facts = {**self.facts, **facts}
+        other.symmetric = frozenset(tensor for tensor, one in facts.items() if one.symmetric)
+        other._of_tensors, other._of_parts, other._of_objects, other._of_readers = {}, {}, {}, {}
+        other.nests = NestTimes(self.estimates, self.nests.machine, has_blas=self.nests.has_blas)
+        other.nests.last = self.nests.last
+        if self.has_arrays:
+            other.nests.allow_copies(other.fits_alone)
         return other
 
     def frugal(self, share: float) -> Self:
@@ -301,7 +314,7 @@ class PartStore:
             variables = variables_of(factor)
             if isinstance(factor, Opaque) and not self.relation(factor).sparse and self.reads_sparse(factor.body):
                 total += self.nests.machine.meet * min(places, self.space(variables))
-            if count := sum(map(_is_slow, (node for body in _bodies(factor) for node in walk(body)))):
+            if count := slow_functions(factor):
                 often = min(places, self.space(variables)) if variables <= kept else places
                 total += self.nests.machine.function * count * often
         return total
@@ -373,24 +386,3 @@ class PartStore:
             if relation.sparse and not relation.variables & ~variables and vanishes(factor.body, [access]):
                 return relation.over(variables, self.estimates.space(variables & ~relation.variables))
         return self._computed(factor)
-
-
-def _is_slow(node: Expr) -> bool:
-    """Returns whether a node is a function that takes more than an instruction or two."""
-    match node:
-        case Call("pow", (_, Literal(2))):
-            return False
-        case Call(function):
-            return function not in _FAST
-        case _:
-            return False
-
-
-def _bodies(factor: Factor) -> list[Expr]:
-    match factor:
-        case Access():
-            return []
-        case Opaque(body):
-            return [body]
-        case Sum(terms):
-            return [body for term in terms for each in term.factors for body in _bodies(each)]

@@ -233,13 +233,15 @@ class ProductSearch:
     ) -> Way | None:
         """Returns the way in which some parts are made and other factors read, if it is cheaper than another."""
         self.nests.work += 1
-        most, below, seen = found.nanoseconds * noticed, 0.0, 0
-        may_be_equal = len(made) > 1 or self._is_made is not None
+        most, below, seen, again = found.nanoseconds * noticed, 0.0, 0, False
+        sizes = {part.bit_count() for part in made}
+        may_be_equal = len(sizes) < len(made) or self._is_made is not None
         for part in made:
             is_made = False
             if may_be_equal:
                 number, is_made = self._keys.get(part) or self._numbered(part)
                 if seen >> number & 1:
+                    again = True
                     continue
                 seen |= 1 << number
             way = self.best(part)
@@ -247,7 +249,8 @@ class ProductSearch:
             if below >= most or not self._fits(way.result):
                 return None
         read = members & ~sum(made)
-        operands = [self._relations[one] for one in bits_of(read)] + self._results_of(made)
+        operands = [self._relations[one] for one in bits_of(read)]
+        operands += self._results_of(made) if again else [self.best(part).result for part in made]
         nest = self.nests.of(operands, self.kept(members), most - below, array=self.is_array(members))
         if nest is None or below + nest.nanoseconds >= most:
             return None
@@ -255,7 +258,7 @@ class ProductSearch:
 
     def _results_of(self, made: tuple[Members, ...]) -> list[EntrySet]:
         """Returns the results of parts, one object where they are equal at the same variables."""
-        if self._occurrence is None or len(made) < 2:
+        if self._occurrence is None:
             return [self.best(part).result for part in made]
         found: dict[Hashable, EntrySet] = {}
         return [found.setdefault(self._occurrence(part), self.best(part).result) for part in made]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
@@ -139,7 +140,10 @@ class StatementWays:
             written, self._assignment, self._value = self._first.as_written, replace(assignment, value=masked), masked
             self._empty.rules[KEEP_MASK] = None
             self._first = replace(self._form(0), changed=True, as_written=written)
-        results = [self.nest_of(term.factors) for term in self._first.terms]
+        statement = self._first.statement
+        results = [
+            statement.time(term.factors, self._kept, as_written=True, array=into_array) for term in self._first.terms
+        ]
         # An array has zeros where a sparse result has no entries, and they meet what functions make there.
         finite = makes_finite(assignment.value) and all(one.finite for one in facts.values())
         full = numbers and finite and not any(result.sparse for result in results)
@@ -150,6 +154,22 @@ class StatementWays:
             self._empty.nests.allow_copies(self._empty.fits_alone)
         self.as_written = self._first.as_written
         """The time of the statement as it is written."""
+
+    def knowing(self, facts: Mapping[str, TensorFacts]) -> StatementWays:
+        """Returns the ways where other matrices are their own transposes.
+
+        Args:
+            facts: what is known of each tensor: the same as before, but for which are symmetric.
+        """
+        other, first = copy(self), self._first
+        other._empty = self._empty.knowing(facts)
+        if first.statement.parts:
+            statement = other._form(0).statement
+        else:
+            statement = other._empty.fork()
+            statement.rules |= first.statement.rules
+        other._first = replace(first, statement=statement)
+        return other
 
     @property
     def terms(self) -> tuple[ProductTerm, ...]:

@@ -32,13 +32,7 @@ def without_symmetry(facts: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]
 
 
 def cheapest_ways(
-    assignment: Assignment,
-    facts: Mapping[str, TensorFacts],
-    ways: StatementWays,
-    *,
-    has_blas: bool,
-    cancels: bool,
-    into_array: bool,
+    assignment: Assignment, facts: Mapping[str, TensorFacts], ways: StatementWays
 ) -> Iterator[StatementWay]:
     """Yields the way to compute a statement that takes least, with the time of checks, then others in turn.
 
@@ -46,17 +40,12 @@ def cheapest_ways(
         assignment: the statement with explicit sums.
         facts: what is known of each tensor that it reads.
         ways: the ways that take no matrix to be symmetric.
-        has_blas: whether BLAS may multiply arrays.
-        cancels: whether terms may cancel others, and differences and squares be multiplied out.
-        into_array: whether the result is an array although loops could leave elements out.
     """
     names = _read_again(assignment, facts)
     checks = _time_of_checks(names, facts)
     plain = _sorted(ways) if not names or len(list(accesses_of(assignment.value))) <= _FEW else []
     if names and checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
-        found = _sorted(
-            _ways_with(names, assignment, facts, has_blas=has_blas, cancels=cancels, into_array=into_array)
-        )[0]
+        found = _sorted(_ways_with(names, facts, ways))[0]
         if not found.parts.reads_transposes:
             yield found  # which is among the others, all of which take as long or longer
         else:
@@ -72,17 +61,9 @@ def _sorted(ways: StatementWays) -> list[StatementWay]:
     return sorted(ways.cheapest(), key=lambda one: one.nanoseconds)
 
 
-def _ways_with(
-    names: tuple[str, ...],
-    assignment: Assignment,
-    facts: Mapping[str, TensorFacts],
-    *,
-    has_blas: bool,
-    cancels: bool,
-    into_array: bool,
-) -> StatementWays:
-    known = {name: replace(one, symmetric=name in names) for name, one in facts.items()}
-    return StatementWays(assignment, known, has_blas=has_blas, cancels=cancels, into_array=into_array)
+def _ways_with(names: tuple[str, ...], facts: Mapping[str, TensorFacts], ways: StatementWays) -> StatementWays:
+    """Returns the ways that take some matrices to be symmetric."""
+    return ways.knowing({name: replace(one, symmetric=name in names) for name, one in facts.items()})
 
 
 def _time_of_checks(names: tuple[str, ...], facts: Mapping[str, TensorFacts]) -> float:
@@ -106,27 +87,22 @@ def _checked(way: StatementWay, names: tuple[str, ...], checks: float) -> Statem
 def symmetric_ways(
     assignment: Assignment,
     facts: Mapping[str, TensorFacts],
+    ways: StatementWays,
     least: float,
-    *,
-    has_blas: bool,
-    cancels: bool,
-    into_array: bool,
 ) -> Iterator[StatementWay]:
     """Yields all ways to compute a statement that take less than others, with the time of the checks.
 
     Args:
         assignment: the statement with explicit sums.
         facts: what is known of each tensor that it reads.
-        least: the time of the cheapest way that takes no matrix to be symmetric.
-        has_blas: whether BLAS may multiply arrays.
-        cancels: whether terms may cancel others, and differences and squares be multiplied out.
-        into_array: whether the result is an array although loops could leave elements out.
+        ways: the ways that take no matrix to be symmetric.
+        least: the time of the cheapest of them.
     """
     names = _read_again(assignment, facts)
     checks = _time_of_checks(names, facts)
     if not names or checks >= _WORTH * least:
         return
-    for way in _ways_with(names, assignment, facts, has_blas=has_blas, cancels=cancels, into_array=into_array).all():
+    for way in _ways_with(names, facts, ways).all():
         most = least if checks <= _SMALL * way.nanoseconds else _WORTH * least
         if way.parts.reads_transposes and way.nanoseconds + checks < most:
             yield _checked(way, names, checks)
