@@ -20,6 +20,7 @@ namespace mlir_sparse {
 namespace {
 
 constexpr std::size_t kLargePage = std::size_t{1} << 21;
+constexpr std::size_t kLine = 64;  // of a cache
 
 std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -148,6 +149,16 @@ bool offer(void *data, std::size_t begin, std::size_t end) {
 
 #endif
 
+// Returns memory for `free` that begins with a cache line: vectors astride two take twice as long to write.
+void *on_lines(std::size_t bytes) {
+#ifdef MLIR_SPARSE_MAPS
+  void *found = nullptr;
+  return posix_memalign(&found, kLine, bytes) == 0 ? found : nullptr;
+#else
+  return std::malloc(bytes);
+#endif
+}
+
 }  // namespace
 
 Block::Block(std::size_t wanted, bool zeroed, Pages pages)
@@ -171,7 +182,7 @@ Block::Block(std::size_t wanted, bool zeroed, Pages pages)
     return;
   }
 #endif
-  data_ = zeroed ? std::calloc(bytes_, 1) : std::malloc(bytes_);
+  data_ = zeroed ? std::calloc(bytes_, 1) : on_lines(bytes_);
   if (data_ == nullptr) throw std::bad_alloc();
 }
 

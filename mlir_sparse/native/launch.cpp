@@ -511,7 +511,7 @@ class Launcher {
       // Python checks whether it fits in memory, and has the message.
       if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes) || bytes > kLarge) return false;
     }
-    out = py::array(dtype, shape);
+    out = dense_array(shape, dtype);
     return true;
   }
 
@@ -759,7 +759,7 @@ class ProgramLauncher {
         if (result.is_none()) return py::none();
         continue;
       }
-      if (!result) result = py::array(step.dtype, step.shape);
+      if (!result) result = dense_array(step.shape, step.dtype);
       if (step.product) {
         if (!multiply(*step.product, values[step.operands[0]], values[step.operands[1]], result, blas))
           return py::none();

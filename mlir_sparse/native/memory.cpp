@@ -4,6 +4,9 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
+
+#include <pybind11/stl.h>
 
 #include "block.hpp"
 #include "module.hpp"
@@ -28,13 +31,16 @@ struct Owned {
   ~Owned() { owned_buffers.fetch_sub(1, std::memory_order_relaxed); }
 };
 
-py::array wrap(Block &&given, std::size_t length, const py::dtype &dtype, std::size_t begin = 0) {
+py::array wrap(Block &&given, const std::vector<py::ssize_t> &shape, const py::dtype &dtype, std::size_t begin = 0) {
   auto owned = std::make_unique<Owned>(std::move(given));
   void *data = owned->block.data() + begin;
   py::capsule owner(owned.get(), kName, [](void *held) { delete static_cast<Owned *>(held); });
   owned.release();
-  const py::ssize_t item = dtype.itemsize();
-  return py::array(dtype, {static_cast<py::ssize_t>(length)}, {item}, data, owner);
+  return py::array(dtype, shape, data, owner);
+}
+
+py::array wrap(Block &&given, std::size_t length, const py::dtype &dtype, std::size_t begin = 0) {
+  return wrap(std::move(given), std::vector<py::ssize_t>{static_cast<py::ssize_t>(length)}, dtype, begin);
 }
 
 }  // namespace
@@ -43,6 +49,15 @@ py::array reserve(std::size_t length, const py::dtype &dtype, bool zeroed) {
   const std::size_t item = static_cast<std::size_t>(dtype.itemsize());
   if (length > (std::size_t{1} << 62) / item) throw std::bad_alloc();
   return wrap(Block(length * item, zeroed), length, dtype);
+}
+
+py::array dense_array(const std::vector<py::ssize_t> &shape, const py::dtype &dtype) {
+  std::size_t length = 1, bytes = 0;
+  for (const py::ssize_t extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(length, static_cast<std::size_t>(extent), &length)) throw std::bad_alloc();
+  if (__builtin_mul_overflow(length, static_cast<std::size_t>(dtype.itemsize()), &bytes)) throw std::bad_alloc();
+  if (bytes < kLargeArray) return py::array(dtype, shape);
+  return wrap(Block(bytes, false), shape, dtype);
 }
 
 py::array trim(const py::array &array, std::size_t length, std::size_t begin) {
@@ -71,6 +86,9 @@ void register_memory(py::module_ &module) {
   module.def("drop_kept", &drop_kept, "Gives back all memory that is kept.");
   module.def("reserve", &reserve, py::arg("length"), py::arg("dtype"), py::arg("zeroed") = false,
              "Returns an array of items that nobody has written; room that is never touched costs nothing.");
+  module.attr("LARGE_ARRAY") = kLargeArray;
+  module.def("dense_array", &dense_array, py::arg("shape"), py::arg("dtype"),
+             "Returns an uninitialised array for a dense result; a large one begins with a cache line.");
   module.def("trim", &trim, py::arg("array"), py::arg("length"), py::arg("begin") = 0,
              "Returns some items of a reserved array, and gives back the rest; the array is not to be used again.");
 }

@@ -259,9 +259,9 @@ def _padded(
 
 
 def empty(shape: tuple[int, ...], dtype: DType) -> Array:
-    """Returns an uninitialised dense array."""
+    """Returns an uninitialised dense array; a large one begins with a cache line."""
     check_fits(math.prod(shape) * dtype.itemsize, f"a dense array of shape {shape}")
-    return np.empty(shape, dtype.numpy)
+    return _native.dense_array(shape, dtype.numpy)
 
 
 def reserved(shape: tuple[int, ...], dtype: DType) -> Array:

@@ -110,10 +110,11 @@ def _by_vector(step: ArrayProduct, layout: _Layout, shape: tuple[int, ...]) -> C
     (first, second), result, dtype = step.operands, step.result, step.dtype.numpy
     matrix, vector = (second, first) if layout.turned else (first, second)
     transposed = layout.left == (1, 0)
+    fresh = np.empty if math.prod(shape) * dtype.itemsize < _native.LARGE_ARRAY else _native.dense_array
 
     def run(values: Mapping[str, Any]) -> Array:
         out = values.get(result)
-        array: Array = np.empty(shape, dtype) if out is None else out
+        array: Array = fresh(shape, dtype) if out is None else out
         one = values[matrix]
         multiply_by_vector(one.T if transposed else one, values[vector], array)
         return array
@@ -197,7 +198,7 @@ def _multiplied(
 ) -> Array:
     if out is None:
         check_fits(math.prod(shape) * dtype.itemsize, f"a dense array of shape {shape}")
-        out = np.empty(shape, dtype)
+        out = _native.dense_array(shape, dtype)
     first, second = (arrays[1], arrays[0]) if layout.turned else (arrays[0], arrays[1])
     if layout.is_by_vector:
         multiply_by_vector(first.T if layout.left == (1, 0) else first, second, out)

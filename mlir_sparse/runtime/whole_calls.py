@@ -35,12 +35,13 @@ def repeated_call(call: FunctionCall, extents: Mapping[str, int]) -> Callable[[M
     shape, dtype = tuple(extents[variable] for variable in nest.variables), nest.dtype
     launcher, operands, result = call.launcher, nest.operands, nest.result
     stored = [name for name, one in zip(operands, nest.arguments, strict=False) if one.encoding is not None]
-    large = math.prod(shape) * dtype.itemsize > _LARGE
+    nbytes = math.prod(shape) * dtype.itemsize
+    fresh = np.empty if nbytes < _native.LARGE_ARRAY else _native.dense_array
 
     def run(values: Mapping[str, Value]) -> Value:
         array = values.get(result)
         if array is None:
-            array = empty(shape, dtype) if large else np.empty(shape, dtype.numpy)
+            array = empty(shape, dtype) if nbytes > _LARGE else fresh(shape, dtype.numpy)
         for name in stored:
             tensor = values[name]
             assert isinstance(tensor, SparseTensor)
