@@ -251,3 +251,9 @@ def test_factors_are_counted_as_often_as_they_are_read() -> None:
     found = {name.partition(", ")[2]: workload.factors for name, workload in WORKLOADS.items()}
     assert (found["4-cycles"], found["A x / norm(A x)"], found["MMM, CSR by CSR"]) == (4, 6, 2)
     assert (found["scores of sales, two tables"], found["defined: scaled, twice"]) == (5, 7)
+
+
+def test_factors_of_products_that_are_multiplied_out_are_counted() -> None:
+    """The loss as it is written has a square of a difference, and multiplied out a product of four matrices."""
+    found = {name.partition(", ")[2]: workload.factors for name, workload in WORKLOADS.items()}
+    assert (found["ALS loss"], found['ALS loss, "algebra"'], found["C = A B; y = C x"]) == (3, 4, 3)

@@ -34,7 +34,8 @@ class ProgramRow:
         ratios: our time by another contestant's, from the rounds that have both.
         same: who runs the same machine code as we do, on the same arrays: their ratio is not judged.
         bounds: what was asked for: `off / auto` at least, and `auto / DuckDB` at most, where there are such.
-        factors: how many accesses the statement has.
+        factors: how many accesses the statement has, or the largest product that the search meets after sums are
+            multiplied out, whichever is more: planning takes as long as that asks for.
         planning: milliseconds that planning takes; None where data is not all there at the start.
         algebra: what `explain()` says of the plan.
         error: the largest relative error of all.
