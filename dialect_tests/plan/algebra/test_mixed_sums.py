@@ -12,7 +12,9 @@ import scipy.sparse
 
 import mlir_sparse as ms
 from dialect_tests.statement_cases import matrix, rewritten, vector
+from mlir_sparse import plan
 from mlir_sparse.compile import Kernel
+from mlir_sparse.plan import plan_steps
 
 M, N, K = 1000, 2000, 16
 FACTS = {"Seen": matrix(M, N, 10), "U": vector(M, K), "V": vector(N, K), "Dn": vector(M, N), "b": vector(N)}
@@ -103,3 +105,41 @@ def test_types_are_those_of_the_statement(dtype: Any) -> None:
     assert isinstance(written, np.ndarray)
     assert found.dtype == written.dtype
     np.testing.assert_allclose(found, written, rtol=1e-5)
+
+
+ADDED = f"({PRODUCT} + Seen(i,j))"
+ADDED_AGAIN = "(sum(m : U(j,m) * V(l,m)) + Seen(j,l))"
+
+
+@pytest.mark.parametrize("optimize", ["auto", "algebra", "off"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"y(i) = sum(j, l : {ADDED} * {ADDED_AGAIN} * x(l))", lambda R, x: R @ (R @ x)),
+        (f"y(i) = sum(j : {ADDED} * x(j)) + sum(j : {ADDED} * 2)", lambda R, x: R @ x + 2 * R.sum(1)),
+        (f"C(i,l) = sum(j : {ADDED} * {ADDED_AGAIN})", lambda R, _: R @ R),
+    ],
+)
+def test_what_entries_are_added_to_is_read_behind_all_of_them(text: str, expected: Any, optimize: str) -> None:
+    """BLAS starts a part, loops add to it, and BLAS reads it: products of arrays run early, but not before those."""
+    rng = np.random.default_rng(4)
+    X = scipy.sparse.random_array((300, 300), density=0.1, rng=rng, format="csr")
+    U, V, x = rng.random((300, 5)), rng.random((300, 5)), rng.random(300)
+    operands = {"Seen": ms.tensor(X), "U": U, "V": V} | ({"x": x} if "x(" in text else {})
+    found = ms.evaluate(text, tensors=operands, out="dense", optimize=optimize)
+    np.testing.assert_allclose(np.asarray(found), expected(U @ V.T + X.toarray(), x), rtol=1e-11)
+
+
+def test_no_step_reads_what_a_later_step_adds_to() -> None:
+    rng = np.random.default_rng(4)
+    X = scipy.sparse.random_array((300, 300), density=0.1, rng=rng, format="csr")
+    operands = {"Seen": ms.tensor(X), "U": rng.random((300, 5)), "V": rng.random((300, 5)), "x": rng.random(300)}
+    text = f"y(i) = sum(j, l : {ADDED} * {ADDED_AGAIN} * x(l))"
+    kernel = ms.compile(text, tensors=operands, optimize="off")
+    facts = {name: one for name, one in FACTS.items() if name in operands} | {"x": vector(M)}
+    found = rewritten(text, facts | {"Seen": matrix(M, M, 100), "V": vector(M, K)}, always=True)
+    assert found is not None
+    steps = plan.plan(replace(kernel.spec, rewriting=found)).steps
+    last = {step.result: number for number, step in enumerate(steps)}
+    for number, step in enumerate(steps):
+        assert all(last.get(name, -1) < number for name in plan_steps.values_read(step) if name != step.result)

@@ -29,7 +29,9 @@ def inputs_first(spec: KernelSpec, steps: Sequence[Step]) -> tuple[Step, ...]:
     """Returns the steps with all conversions of inputs ahead: one that fails must not leave half an output behind."""
     ready, early = {name for name, _ in spec.inputs}, []
     for step in steps:
-        if not isinstance(step, Generic | ExtentVector) and ready.issuperset(values_read(step)):
+        if isinstance(step, Generic | ExtentVector):
+            ready.discard(step.result)  # what begins as a product of arrays, and loops add to, is whole behind those
+        elif ready.issuperset(values_read(step)):
             early.append(step)
             ready.add(step.result)
     return (*early, *(step for step in steps if step not in early))
