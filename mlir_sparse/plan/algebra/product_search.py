@@ -15,7 +15,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from mlir_sparse.plan.algebra.copied_operands import with_copies
 from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of
 from mlir_sparse.plan.algebra.factor_partitions import (
     PARTITIONED,
@@ -24,26 +23,30 @@ from mlir_sparse.plan.algebra.factor_partitions import (
     without_alike,
     without_some,
 )
+from mlir_sparse.plan.algebra.factor_sets import FactorSets, Members
+from mlir_sparse.plan.algebra.late_sums import LateParts, late_sums
 from mlir_sparse.plan.algebra.loop_times import NestTime
-from mlir_sparse.plan.algebra.nest_loops import order_left
+from mlir_sparse.plan.algebra.nest_results import result_of
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 
-__all__ = ["Members", "ProductSearch", "Way", "result_of"]
+__all__ = ["Members", "ProductSearch", "Way"]
 
 # Up to PARTITIONED factors all partitions are tried, and whether each factor is summed first; beyond, pairs of parts,
 # and one part with all others as they are. Up to the first number of factors no such way is left out. Beyond, pairs are
 # joined first; then sets are searched up to the second number of factors, as long as no more ways than the third number
 # are looked at.
 _EXACT, _HALVED, _WORK = 6, 9, 1000
+# After so many ways no sum is done later than it could be that was not looked at before.
+_LATE = 300
 # From this share of its elements on a part is an array.
 _FULL = 0.25
 # A plan must be so much cheaper than another to be taken in its place: estimates are no better.
 _NOTICED = 0.999
 # The same where a factor is summed in the loops that read it, which take longer than by estimate if anything.
 _UNSUMMED = 0.95
-
-# The bits of a set of factors.
-Members = int
+# The same where a sum is done later than it could be: such plans were slower than others on data if they took from a
+# half to 0.8 of their time by estimate.
+_LATER = 0.5
 
 
 class Way(NamedTuple):
@@ -64,7 +67,7 @@ class Way(NamedTuple):
     by_blas: bool = False
 
 
-class ProductSearch:
+class ProductSearch(FactorSets):
     """Searches the ways to compute a product.
 
     Args:
@@ -92,9 +95,7 @@ class ProductSearch:
         occurrence: Callable[[Members], Hashable] | None = None,
         into_array: bool = False,
     ) -> None:
-        self.whole: Members = (1 << len(relations)) - 1
-        self._relations = {1 << number: relation for number, relation in enumerate(relations)}
-        self._result = kept
+        super().__init__(relations, kept)
         self.nests = nests
         self._key = key
         self._is_made = is_made
@@ -106,33 +107,13 @@ class ProductSearch:
         self._occurrence = occurrence
         self._arrays: dict[Members, bool] = {self.whole: into_array}
         self._ways: dict[Members, Way] = {}
-        self._linked: dict[Members, bool] = {}
-        self._kept: dict[Members, int] = {}
-        self._variables: dict[Members, int] = {0: 0}
+        # By set those that are summed later; the least time of ways in which none is, once that is known.
+        self._later: dict[Members, LateParts] = {}
+        self._least = 0.0
         # The ways of sets that joining pairs came to, for those that are not searched.
         self._joined: dict[Members, Way] = {}
         # The work after which only ways that are known are taken.
         self._end = math.inf if len(relations) <= _EXACT else 0
-        # The factors that are read as they are: no variable is summed over in one of them alone.
-        self._plain = sum(one for one, each in self._relations.items() if each.variables == self.kept(one))
-
-    def kept(self, members: Members) -> int:
-        """Returns the variables of a set that the result or other factors have."""
-        found = self._kept.get(members)
-        if found is None:
-            others = self._result | self.variables(self.whole & ~members)
-            found = self._kept[members] = self.variables(members) & others
-        return found
-
-    def variables(self, members: Members) -> int:
-        """Returns the variables of a set."""
-        found = self._variables.get(members)
-        if found is None:
-            found = 0
-            for one in bits_of(members):
-                found |= self._relations[one].variables
-            self._variables[members] = found
-        return found
 
     def best(self, members: Members) -> Way:
         """Returns the cheapest way to compute a set."""
@@ -159,6 +140,16 @@ class ProductSearch:
         self._ways[self.whole] = self.ranked[rank]
 
     def _searched(self, members: Members) -> Way:
+        found = self._summed_early(members)
+        if members == self.whole and self._count <= PARTITIONED and self._sums_later(found):
+            # The best plan in which no sum is done later says which are worth a look.
+            self._ways.clear()
+            self._end = self.nests.work + _LATE
+            found = self._summed_early(members)
+        return self._with_late_sums(found, members) if self._least else found
+
+    def _summed_early(self, members: Members) -> Way:
+        """Returns the cheapest way in which each part of the set is summed as far as it can be."""
         found = self.in_one_nest(members)
         if members == self.whole and members.bit_count() > _EXACT:
             self._join_pairs()
@@ -172,25 +163,34 @@ class ProductSearch:
             found = self._cheaper(found, members, parts) or found
         return self._refined(found, members)
 
+    def _sums_later(self, found: Way) -> bool:
+        """Returns whether a part may be summed later than it could be, in less time than a way takes."""
+        self._least, ways = found.nanoseconds, {**self._ways, self.whole: found}
+        self._later = {part: self._later_than(part, way) for part, way in ways.items()}
+        self._least *= any(self._later.values())
+        return self._least > 0
+
     def _refined(self, found: Way, members: Members) -> Way:
         """Returns a way in which single factors are summed first, or are not, where that is cheaper."""
-        if not members & (members - 1):
+        factors, late = members & self.whole, self.late(members)
+        if not factors & (factors - 1):
             return found
-        for one in bits_of(members):
+        for factor in bits_of(factors):
+            one = self.keeping(factor, late)
             if one in found.made:
                 fewer = tuple(part for part in found.made if part != one)
                 found = self._with_parts(found, members, fewer, _UNSUMMED) or found
-            elif one & found.read and not self._is_read(one):
+            elif factor & found.read and not self.is_read(one):
                 found = self._with_parts(found, members, (*found.made, one)) or found
         return found
 
     def in_one_nest(self, members: Members) -> Way:
         """Returns the way without parts: one loop nest over all factors of a set."""
-        operands = [self._relations[one] for one in bits_of(members)]
+        operands = self.relations_of(members)
         nest = self.nests.exact(operands, self.kept(members), array=self.is_array(members))
         if not self.is_array(members) and self._fills_array(members, nest):
             nest = self.nests.exact(operands, self.kept(members), array=True)
-        return self._way(members, members, (), operands, nest)
+        return self._way(members, members & self.whole, (), operands, nest)
 
     def is_array(self, members: Members) -> bool:
         """Returns whether the result of a set is an array although loops could leave elements out, as far as known."""
@@ -207,26 +207,65 @@ class ProductSearch:
             found = self._arrays[part] = full and self._fits(EntrySet(kept, space, False, {}, {}))
         return found
 
-    def _is_read(self, part: Members) -> bool:
-        """Returns whether a part is a factor that is read as it is: no variable is summed over in it alone."""
-        return not part & (part - 1) and bool(part & self._plain)
-
     def _cheaper(self, found: Way, members: Members, parts: Sequence[Members]) -> Way | None:
         """Returns the way with some parts, if it is cheaper than another.
 
         Single factors of which variables are summed over are parts, or they are read as they are.
         """
-        everything, *others = self._choices(parts)
+        everything, *others = self._choices(parts, self.late(members))
         better = self._with_parts(found, members, everything)
         for made in others:
             better = self._with_parts(better or found, members, made, _UNSUMMED) or better
         return better
 
-    def _choices(self, parts: Sequence[Members]) -> list[tuple[Members, ...]]:
+    def _with_late_sums(self, found: Way, members: Members) -> Way:
+        """Returns a way in which one of the parts, or the product, is summed later, where that is cheaper."""
+        seen, noticed = set[int](), _LATER
+        for later, least in self._later_than(members, found, alone=True):
+            number = (self._keys.get(later) or self._numbered(later))[0]
+            if number not in seen and least < found.nanoseconds * noticed:
+                better = self._with_parts(found, members, (later,), noticed)
+                found, noticed = (better, _NOTICED) if better else (found, noticed)
+            seen.add(number)
+        for parts in self._partitions(members):
+            for made in self._choices(parts, self.late(members)):
+                for place, part in enumerate(made):
+                    others = made[:place] + made[place + 1 :]
+                    for later, least in self._later_parts(part) if self.nests.work < self._end else ():
+                        below = sum([self.best(one).nanoseconds for one in others])
+                        if least + below < found.nanoseconds * noticed:
+                            better = self._with_parts(found, members, (*others, later), noticed)
+                            found, noticed = (better, _NOTICED) if better else (found, noticed)
+        return found
+
+    def _later_parts(self, part: Members) -> LateParts:
+        found = self._later.get(part)
+        if found is None:
+            found = self._later[part] = self._later_than(part, self.best(part))
+        return found
+
+    def _later_than(self, part: Members, way: Way, *, alone: bool = False) -> LateParts:
+        """Returns a set with variables that are summed later, where plans may take less time than a way to compute it.
+
+        Such a part saves time itself, or what reads it does, as it has fewer entries than an array has elements.
+        """
+        kept = self.kept(part)
+        summed = self.variables(part) & ~kept
+        if not summed:
+            return ()
+        alone |= part == self.whole
+        elements = 0.0 if alone or way.result.sparse else way.result.entries
+        most, relations = min(way.nanoseconds, self._least), self.relations_of(part)
+        late = late_sums(relations, kept, summed, self.nests, most, self._least, alone=alone, elements=elements)
+        return tuple([(self.keeping(part, one.variables & ~kept), least) for one, least in late if self._fits(one)])
+
+    def _choices(self, parts: Sequence[Members], late: int = 0) -> list[tuple[Members, ...]]:
         """Returns which of some parts are made: all that are sums, and of few factors all but some single ones."""
-        made = tuple([part for part in parts if not self._is_read(part)])
+        if late:
+            parts = [self.keeping(part, late) for part in parts]
+        made = tuple([part for part in parts if not self.is_read(part)])
         fewer = without_some(made) if self.whole.bit_count() <= PARTITIONED else ()
-        return [made, *(without_alike(fewer, self._alike) if self._alike else fewer)]
+        return [made, *(without_alike(fewer, self._alike) if self._alike and not late else fewer)]
 
     def _with_parts(
         self, found: Way, members: Members, made: tuple[Members, ...], noticed: float = _NOTICED
@@ -248,7 +287,9 @@ class ProductSearch:
             below += 0.0 if is_made else way.nanoseconds
             if below >= most or not self._fits(way.result):
                 return None
-        read = members & ~sum(made)
+        read = members & self.whole
+        for part in made:
+            read &= ~part
         operands = [self._relations[one] for one in bits_of(read)]
         operands += self._results_of(made) if again else [self.best(part).result for part in made]
         nest = self.nests.of(operands, self.kept(members), most - below, array=self.is_array(members))
@@ -289,8 +330,8 @@ class ProductSearch:
         return interchangeable(self._relations, self._result, self._key)
 
     def _partitions(self, members: Members) -> Iterator[Sequence[Members]]:
-        found = self._all_partitions(members)
-        return without_alike(found, self._alike) if self._alike else found
+        found = self._all_partitions(members & self.whole)
+        return without_alike(found, self._alike) if self._alike and members <= self.whole else found
 
     def _all_partitions(self, members: Members) -> Iterator[Sequence[Members]]:
         singles = bits_of(members)
@@ -325,25 +366,9 @@ class ProductSearch:
         """Returns whether a set may be a part: a factor, or some that variables link, if there is time to plan it."""
         if not part & (part - 1):
             return True
-        return (self._linked.get(part) or self._is_linked(part)) and (
+        return (self._linked.get(part) or self.is_linked(part)) and (
             part in self._ways or part in self._joined or self.nests.work < self._end
         )
-
-    def _is_linked(self, members: Members) -> bool:
-        """Returns whether variables link all factors of a set: a product of others is larger than both."""
-        found = self._linked.get(members)
-        if found is None:
-            first, *left = (self._relations[one].variables for one in bits_of(members))
-            reached = first
-            while left:
-                apart = [own for own in left if own and not own & reached]
-                if len(apart) == len(left):
-                    break
-                for own in left:
-                    reached |= own if not own or own & reached else 0
-                left = apart
-            found = self._linked[members] = not left
-        return found
 
     # -- many factors --------------------------------------------------------------------------------------------
 
@@ -351,7 +376,7 @@ class ProductSearch:
         """Finds a way for many factors: the cheapest pair of factors or parts is joined, until all are one."""
         left, found = list(bits_of(self.whole)), dict[Members, Way]()
         while len(left) > 1:
-            pairs = [(a, b) for a, b in itertools.combinations(left, 2) if self._is_linked(a | b)]
+            pairs = [(a, b) for a, b in itertools.combinations(left, 2) if self.is_linked(a | b)]
             for a, b in pairs:
                 if a | b not in found:
                     one_nest = self.in_one_nest(a | b)
@@ -369,24 +394,5 @@ class ProductSearch:
             for chosen in itertools.combinations(singles, size):
                 if self.nests.work >= self._end:
                     return
-                if self._is_linked(sum(chosen)):
+                if self.is_linked(sum(chosen)):
                     self.best(sum(chosen))
-
-
-def result_of(operands: Sequence[EntrySet], kept: int, nest: NestTime) -> EntrySet:
-    """Returns the result of a loop nest as an operand of another.
-
-    Args:
-        operands: the operands of the nest.
-        kept: the variables of its result.
-        nest: what it takes.
-    """
-    operands = with_copies(operands, nest.copied)
-    inherits = [one for one in operands if one.sparse and one.variables == kept]
-    # Entries are those of an operand that has all variables, and so are their degrees.
-    largest, squares = (inherits[0].largest, inherits[0].squares) if inherits else ({}, {})
-    sparse = [one for one in operands if one.sparse] if nest.sparse else []
-    order = order_left(sparse, kept) if sparse else None
-    # Arrays beside it change its values, not where it has entries.
-    pattern = sparse[0].pattern if inherits and len(sparse) == 1 else None
-    return EntrySet(kept, nest.entries, nest.sparse, largest, squares, order, nest.most, pattern=pattern)

@@ -163,14 +163,14 @@ class Statement(PartStore):
 
     def _part_of(self, search: ProductSearch, factors: Sequence[Factor], members: Members) -> Access:
         def make() -> tuple[tuple[ProductTerm, ...], EntrySet]:
-            if members & (members - 1):
+            if len(chosen) > 1:
                 self.rules[ASSOCIATE] = None
             nest = self._nest_of(search, factors, members)
             if nest.bound:
                 self.rules[PUSH_SUMS] = None
             return (nest,), search.best(members).result
 
-        chosen = [factors[one.bit_length() - 1] for one in bits_of(members)]
+        chosen = [factors[one.bit_length() - 1] for one in bits_of(members & search.whole)]
         return self.part(chosen, self.estimates.variables(search.kept(members)), make)
 
     def _copied(self, nest: ProductTerm, kept: Variables, *, array: bool) -> ProductTerm:
