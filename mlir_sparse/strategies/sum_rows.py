@@ -44,8 +44,11 @@ def _candidates(nest: Nest) -> Iterator[ForLoop]:
 
 
 def _applies(loop: ForLoop, nest: Nest) -> LaneRow | Missed:
-    short = nest.facts.short_rows
-    why = "" if short else _why_long(loop, nest)
+    for start in loop.starts:
+        # The same on all machines, so it is said before what this one lacks.
+        if not element_bits(start.type):
+            return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
+    why = "" if nest.facts.short_rows else _why_long(loop, nest)
     return Missed(why) if why else _Reader(loop).row()
 
 
@@ -80,9 +83,7 @@ class _Reader:
         """Returns the loop as a row, or why it is none."""
         if self.loop.step != 1 or len(self.loop.starts) != 1:
             return Missed("it carries more than one sum")
-        (start,), (total,), (end,) = self.loop.starts, self.loop.carried, self.loop.ends
-        if not element_bits(start.type):
-            return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
+        (total,), (end,) = self.loop.carried, self.loop.ends
         add = sum_with(total, end)
         # What is the same for all entries was moved out of the loop, which may leave nothing inside.
         if add is None or add not in self.body[-1:]:
