@@ -275,6 +275,16 @@ def run_degrees(coordinates: NDArray[Any]) -> tuple[float, float, float]: ...
 def count_degrees(
     coordinates: NDArray[Any], extent: int, begins: NDArray[Any] | None = None
 ) -> tuple[float, float, float, float]: ...
+def level_degrees(
+    kinds: Sequence[tuple[int, bool, bool]],
+    sizes: Sequence[int],
+    positions: Sequence[NDArray[Any] | None],
+    coordinates: Sequence[NDArray[Any] | None],
+    values: int,
+) -> list[tuple[float, float, float]]: ...
+def sample_rows(
+    positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
+) -> tuple[float, bool, dict[int, float]]: ...
 
 # register_symmetry.cpp
 def are_equal(values: NDArray[Any]) -> bool: ...

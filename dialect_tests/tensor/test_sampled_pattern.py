@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mlir_sparse as ms
+from dialect_tests.crossing import examples
+from mlir_sparse import _native
 from mlir_sparse.encoding import PatternSketch
 from mlir_sparse.tensor.sampled_pattern import sampled_pattern
 from mlir_sparse.tensor.sketch_of import sketch_of
@@ -103,3 +107,48 @@ def test_positions_and_coordinates_of_any_width(widths: tuple[int, int]) -> None
     found = sampled_pattern(B.storage, B.shape)
     assert found is not None
     assert same(found, pattern(A))
+
+
+@given(
+    size=st.sampled_from([1, 2, 3, 7, 60, 250]),
+    share=st.floats(0, 1),
+    mirror=st.booleans(),
+    widths=st.tuples(*[st.sampled_from(["u1", "u2", "i4", "i8"])] * 2),
+    dtype=st.sampled_from(["f4", "f8", "i2", "c16", "?"]),
+    step=st.sampled_from([1, 2]),
+    seed=st.integers(0, 1000),
+)
+@examples(150)
+def test_native_samples(
+    size: int, share: float, mirror: bool, widths: tuple[str, str], dtype: str, step: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    there = random.random((size, size)) < share**2
+    rows, columns = np.nonzero(there | there.T if mirror else there)
+    if rows.size == 0 or (widths[0] == "u1" and rows.size > 255):
+        return
+    positions = np.searchsorted(rows, np.arange(size + 1)).astype(widths[0])
+    coordinates = np.repeat(columns.astype(widths[1]), step)[::step]
+    values = random.choice([3, 3, 3, seed], rows.size).astype(dtype)
+    assert _native.sample_rows(positions, coordinates, values) == _sampled(positions, coordinates, values)
+
+
+def _sampled(positions: Any, coordinates: Any, values: Any) -> tuple[float, bool, dict[int, float]]:
+    """Returns what native code finds, by NumPy: all entries are in a set, and rows are found by bisection."""
+    chosen = (np.arange(512) * ((5**0.5 - 1) / 2) % 1.0 * values.size).astype(np.int64)
+    rows = np.searchsorted(positions, chosen, side="right") - 1
+    columns = coordinates[chosen].astype(np.int64)
+    of_rows = np.repeat(np.arange(positions.size - 1), np.diff(positions))
+    there = set(zip(of_rows.tolist(), coordinates.tolist(), strict=True))
+    mirrored = [place in there for place in zip(columns[:128].tolist(), rows[:128].tolist(), strict=True)]
+    bits, counts = np.unique(_bits(columns - rows), return_counts=True)
+    shares = dict(zip(bits.tolist(), (counts / 512).tolist(), strict=True))
+    return sum(mirrored) / 128, bool((values[chosen] == values[0]).all()), shares
+
+
+def test_samples_of_faulty_storage_read_no_memory_but_its_own() -> None:
+    positions, coordinates = np.array([0, 900, -7, 4]), np.array([1 << 40, -5, 2, 0])
+    mirrored, alike, shares = _native.sample_rows(positions, coordinates, np.ones(4))
+    assert (0 <= mirrored <= 1, alike, sum(shares.values())) == (True, True, pytest.approx(1.0))
+    with pytest.raises(ValueError, match="a value for each coordinate"):
+        _native.sample_rows(positions, coordinates, np.ones(3))

@@ -92,6 +92,7 @@ def test_native_storage(name: str, pattern: str, extents: tuple[int, ...]) -> No
 @examples(60)
 def test_native_storage_of_any_shape(data: st.DataObject) -> None:
     kind = NATIVE[data.draw(st.sampled_from(sorted(NATIVE)))]
+    kind = kind.with_widths(*(data.draw(st.sampled_from([8, 16, 32, 64])) for _ in range(2)))
     dense = data.draw(reference.dense_arrays(kind.dim_rank))
     A = tensor(reference.fits_structured(dense, kind), kind)
     assert sketch_of(A) == _expected(A)
@@ -267,6 +268,35 @@ def test_native_counts_on_several_threads(threads: int, extent: int) -> None:
 def _norms(degrees: Array) -> tuple[float, float, float]:
     numbers = [int(degree) for degree in degrees]
     return float(np.count_nonzero(degrees)), float(max(numbers, default=0)), float(sum(n * n for n in numbers))
+
+
+@crossed(dtype=["i4", "i8"], length=[1, 700, 5000], distinct=[1, 40, 5000])
+def test_native_counts_of_huge_extents(dtype: str, length: int, distinct: int) -> None:
+    random = np.random.default_rng(length)
+    extent = np.iinfo(dtype).max
+    places = np.append(random.integers(0, extent, distinct), [0, extent - 1])
+    for numbers in (random.choice(places, length), np.full(length, extent - 1), np.arange(length) << 14):
+        coordinates = numbers.astype(dtype)
+        begins = np.append(0, np.cumsum(random.choice([0, 1, 3, 300], length))).astype(np.int32)
+        known, ranks = np.unique(coordinates, return_inverse=True)
+        last = known[-1] == extent - 1
+        for weights, segments in ((np.ones(length), None), (np.diff(begins), begins)):
+            degrees = np.bincount(ranks, weights)
+            found = _native.count_degrees(coordinates, extent, segments)
+            assert found == (*_norms(degrees), degrees[-1] if last else 0.0)
+
+
+def test_native_counts_of_levels_refuse_buffers_that_do_not_fit() -> None:
+    def count(positions: Sequence[int], outer: Sequence[int] = (0, 2), values: int = 3) -> object:
+        buffers = [np.array(outer), np.array(positions)], [np.array([0, 4]), np.array([0, 1, 2])]
+        return _native.level_degrees([(1, True, True)] * 2, (5, 5), *buffers, values)
+
+    assert count([0, 1, 3]) == [(2.0, 2.0, 5.0), (3.0, 1.0, 3.0)]
+    for faulty in (([0, 3],), ([0, 1, 3], (0, 2), 4), ([0, 1, 3], (0, 9), 3), ([0, 1, 3], (0, -1), 3)):
+        with pytest.raises(IndexError, match="expected"):
+            count(*faulty)
+    with pytest.raises(ValueError, match="for each level"):
+        _native.level_degrees([(1, True, True)], (5, 5), [None], [None], 3)
 
 
 def test_squares_beyond_64_bits() -> None:

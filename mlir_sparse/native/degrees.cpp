@@ -206,10 +206,73 @@ Degrees of_few(const AddToWords &add, std::int64_t entries, std::int64_t extent)
   return all;
 }
 
+// Counters of the coordinates that are there, found by hashing.
+class Table {
+public:
+  void add(std::int64_t coordinate, std::int64_t degree) {
+    if (2 * used_ >= slots_.size()) grow();
+    Slot &slot = find(coordinate);
+    if (slot.coordinate < 0) {
+      slot.coordinate = coordinate;
+      ++used_;
+    }
+    slot.degree += degree;
+  }
+
+  Degrees total(std::int64_t extent) {
+    Lanes lanes;
+    add_all(lanes, 0, static_cast<std::int64_t>(slots_.size()),
+            [&](std::int64_t k) { return slots_[static_cast<std::size_t>(k)].degree; });
+    Degrees all = lanes.total();
+    all.last = static_cast<double>(find(extent - 1).degree);
+    return all;
+  }
+
+private:
+  struct Slot {
+    std::int64_t coordinate = -1, degree = 0;
+  };
+
+  // The slot of a coordinate, or the one that it would get.
+  Slot &find(std::int64_t coordinate) {
+    auto hash = static_cast<std::uint64_t>(coordinate);
+    hash = (hash ^ (hash >> 32)) * 0x9e3779b97f4a7c15;
+    std::size_t at = (hash ^ (hash >> 32)) & (slots_.size() - 1);
+    while (slots_[at].coordinate >= 0 && slots_[at].coordinate != coordinate) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+
+  void grow() {
+    std::vector<Slot> before(2 * slots_.size());
+    before.swap(slots_);
+    for (const Slot &slot : before)
+      if (slot.coordinate >= 0) find(slot.coordinate) = slot;
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);
+  std::size_t used_ = 0;
+};
+
+using AddToTable = std::function<void(Table &)>;
+
+Degrees of_table(const AddToTable &add, std::int64_t extent) {
+  Table table;
+  add(table);
+  return table.total(extent);
+}
+
 template <class At, class Weight>
 Degrees count(const At &at, const Weight &weight, std::int64_t entries, std::int64_t extent) {
   constexpr std::int64_t kFew = 2048;
+  // Counters for so many coordinates an entry take less time than hashing, and no more memory than a table.
+  constexpr std::int64_t kCounted = 16, kAlways = 65536;
   if (extent == 0) return {};
+  if ((extent - kAlways) / kCounted > entries)
+    return of_table(
+        [=](Table &table) {
+          for (std::int64_t k = 0; k < entries; ++k) table.add(at(k), weight(k));
+        },
+        extent);
   if (extent <= kFew)
     return of_few(
         [=](std::int64_t begin, std::int64_t end, std::int64_t *own) {

@@ -23,7 +23,7 @@ Degrees degrees_of_segments(const IntBuffer &begins, const IntBuffer &above);
 // Equal coordinates are neighbours.
 Degrees degrees_of_runs(const IntBuffer &coordinates);
 
-// Coordinates are in any order, from 0 to extent - 1; it takes extent bytes a thread.
+// Coordinates are in any order, from 0 to extent - 1. It takes extent bytes a thread, but at most some 40 an entry.
 Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent);
 
 // The same, where coordinate p stands for begins[p + 1] - begins[p] entries: `begins` has 32 or 64 bits, is contiguous

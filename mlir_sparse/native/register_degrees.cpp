@@ -2,12 +2,15 @@
 
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include <pybind11/stl.h>
 
 #include "degrees.hpp"
+#include "level_degrees.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
+#include "row_sample.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -41,6 +44,40 @@ std::tuple<double, double, double, double> count(const py::array &coordinates, i
   return {found.distinct, found.largest, found.squares, found.last};
 }
 
+// A level as its degrees need it: kind, unique, ordered.
+using LevelKinds = std::vector<std::tuple<int, bool, bool>>;
+
+std::vector<DegreeTuple> levels(const LevelKinds &kinds, const std::vector<std::int64_t> &sizes,
+                                const std::vector<OptionalArray> &positions,
+                                const std::vector<OptionalArray> &coordinates, std::int64_t values) {
+  if (sizes.size() != kinds.size() || positions.size() != kinds.size() || coordinates.size() != kinds.size())
+    throw py::value_error("expected a size, positions and coordinates, or None, for each level");
+  const auto begins = to_buffers(positions), places = to_buffers(coordinates);
+  std::vector<CountedLevel> counted;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const auto &[kind, unique, ordered] = kinds[k];
+    counted.push_back({{static_cast<LevelKind>(kind), unique, ordered, false, sizes[k], 0}, begins[k], places[k]});
+  }
+  std::vector<DegreeTuple> all;
+  py::gil_scoped_release release;
+  for (const Degrees &found : degrees_of_levels(counted, values)) all.push_back(without_last(found));
+  return all;
+}
+
+std::tuple<double, bool, py::dict> sample(const py::array &positions, const py::array &coordinates,
+                                          const py::array &values) {
+  const IntBuffer begins = to_buffer(positions), places = to_buffer(coordinates);
+  const bool contiguous = begins.contiguous() && (values.flags() & py::array::c_style) != 0;
+  if (begins.length < 2 || places.length < 1 || values.size() != places.length || !contiguous)
+    throw py::value_error("expected contiguous begins, two or more, and a value for each coordinate, one or more");
+  const RowSample found = sample_rows(begins, places, static_cast<const char *>(values.data()), values.itemsize());
+  py::dict shares;
+  for (int bits = -RowSample::kMost; bits <= RowSample::kMost; ++bits)
+    if (const double share = found.shares[static_cast<std::size_t>(RowSample::kMost + bits)]; share > 0)
+      shares[py::int_(bits)] = share;
+  return {found.mirrored, found.alike, shares};
+}
+
 }  // namespace
 
 void register_degrees(py::module_ &module) {
@@ -51,6 +88,13 @@ void register_degrees(py::module_ &module) {
              "Returns the number of runs of equal coordinates, the longest, and the sum of squared lengths.");
   module.def("count_degrees", &count, py::arg("coordinates"), py::arg("extent"), py::arg("begins") = py::none(),
              "Returns distinct coordinates, the largest degree, the sum of squares, and the last coordinate's degree.");
+  module.def("level_degrees", &levels, py::arg("kinds"), py::arg("sizes"), py::arg("positions"), py::arg("coordinates"),
+             py::arg("values"),
+             "Returns distinct coordinates, the largest degree and the sum of squares of each level of dense, compressed "
+             "and singleton levels, (kind, unique, ordered) each, with so many values.");
+  module.def("sample_rows", &sample, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
+             "Returns of a sample of a square matrix's entries the share that is mirrored, whether all have the same "
+             "bits, and the shares by the bits of column - row, with its sign.");
 }
 
 }  // namespace mlir_sparse

@@ -12,11 +12,9 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.sketch import AxisSketch, Sketch
 from mlir_sparse.tensor.batch_and_slice_parts import to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
-from mlir_sparse.tensor.buffer_arrays import at_least_32_bits
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims, flat_coordinates
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sampled_pattern import sampled_pattern
@@ -26,8 +24,6 @@ __all__ = ["rounded_sketch", "sketch_of"]
 
 Rounded = tuple[tuple[int, ...], ...]
 
-# Counters for so many coordinates an entry take less time than sorting the coordinates; they take a byte each.
-_COUNTED = 16
 _NOTHING = AxisSketch(0.0, 0.0, 0.0)
 
 
@@ -45,7 +41,7 @@ def sketch_of(value: SparseTensor | Array) -> Sketch:
         return Sketch(value.shape, float(value.size))
     # Two threads may compute it at once: they find the same.
     if value._sketch is None:
-        axes, pattern = tuple(_axes(value.storage, value.shape)), sampled_pattern(value.storage, value.shape)
+        axes, pattern = _axes(value._storage, value._shape), sampled_pattern(value._storage, value._shape)
         value._sketch = Sketch(value.shape, float(value.nse), axes, pattern)
     return value._sketch
 
@@ -65,83 +61,62 @@ def _rounded_shape(shape: tuple[int, ...]) -> Rounded:
     return Sketch(shape, float(math.prod(shape))).rounded
 
 
-def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> list[AxisSketch]:
+def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ...]:
     """Returns the degrees in each dimension."""
+    levels = _counted_levels(storage.encoding)
+    if levels is not None and not storage.view:
+        return _of_levels(storage, levels)
     if batch_depth(storage.encoding):
-        storage = to_plain(storage)
+        return _axes(to_plain(storage), shape)
     if storage.values.size == 0:
-        return [_NOTHING] * len(shape)
-    encoding = storage.encoding
-    if encoding.is_native and not storage.view:
-        if encoding.is_permutation and all(map(_is_compact, encoding.level_types)):
-            return _of_levels(storage)
-        if sizes := _dense_blocks(encoding):
-            return _of_blocks(storage, shape, sizes)
+        return (_NOTHING,) * len(shape)
+    if not storage.view and (sizes := _dense_blocks(storage.encoding)):
+        return _of_blocks(storage, shape, sizes)
     dims, _ = expand_dims(storage, shape, padding=True)
-    return [_of_coordinates(dim, extent) for dim, extent in zip(dims, shape, strict=True)]
+    return tuple(_of_coordinates(dim, extent) for dim, extent in zip(dims, shape, strict=True))
 
 
-def _is_compact(kind: LevelType) -> bool:
-    """Returns whether a level is dense, compressed or singleton."""
-    return kind.functions.compact and not kind.functions.is_grouped
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """Levels that are dimensions, as native code counts their coordinates.
 
-
-def _of_levels(storage: LevelStorage) -> list[AxisSketch]:
-    """Returns the degrees in each dimension, from the innermost level out; each level is a dimension.
-
-    Position p of a level has `each * (begins[p + 1] - begins[p])` values below it, or `each` without `begins`.
+    Args:
+        kinds: of each level its kind, whether it is unique, and whether it is ordered.
+        of_dim: the level of each dimension.
     """
-    encoding = storage.encoding
-    axes = [_NOTHING] * encoding.dim_rank
-    begins, each, count = None, 1, storage.values.size
-    for level in reversed(range(encoding.lvl_rank)):
-        axes[encoding.level_order[level]] = _times(_of_level(storage, level, begins, count), each)
-        positions = storage.positions[level]
-        if positions is not None and begins is not None and level == 1 and _are_alone(storage):
-            # What begins[positions] would give, without that array.
-            found = AxisSketch(*_native.segment_degrees(begins, positions))
-            axes[encoding.level_order[0]] = _times(found, each)
-            break
-        if positions is not None:
-            begins, count = positions if begins is None else begins[positions], positions.size - 1
-        elif encoding.level_types[level].functions.has_full_loop:
-            size = storage.level_sizes[level]
-            count //= size
-            if begins is None:
-                each *= size
-            else:
-                begins = np.ascontiguousarray(begins[::size])
-    return axes
+
+    kinds: tuple[tuple[int, bool, bool], ...]
+    of_dim: tuple[int, ...]
 
 
-def _of_level(storage: LevelStorage, level: int, begins: Array | None, count: int) -> AxisSketch:
-    """Returns the degrees of a level's coordinates: how many values are below its `count` positions."""
-    kind, coordinates = storage.encoding.level_types[level], storage.coordinates[level]
-    size = storage.level_sizes[level]
-    if coordinates is None and level > 0:
-        return _of_repeats(begins, count // size, size)
-    if coordinates is None or (level == 0 and _are_alone(storage)):
-        return _alike(count, 1) if begins is None else AxisSketch(*_native.segment_degrees(begins))
-    if level == 0 and kind.ordered and begins is None:
-        return AxisSketch(*_native.run_degrees(coordinates))
-    return _of_coordinates(coordinates, size, begins)
+@lru_cache(maxsize=512)
+def _counted_levels(encoding: Encoding) -> _Levels | None:
+    """Returns the levels, if each is a dimension, and dense, compressed or singleton."""
+    if not (encoding.is_native and encoding.is_permutation):
+        return None
+    kinds = list[tuple[int, bool, bool]]()
+    for kind in encoding.level_types:
+        number, compact = kind.functions.native_kind, kind.functions.compact and not kind.functions.is_grouped
+        if number is None or not compact:
+            return None
+        kinds.append((number, kind.unique, kind.ordered))
+    return _Levels(tuple(kinds), tuple(map(encoding.level_order.index, range(encoding.dim_rank))))
 
 
-def _are_alone(storage: LevelStorage) -> bool:
-    """Returns whether each position of the outermost level has a coordinate of its own."""
-    return storage.coordinates[0] is None or storage.encoding.level_types[0].unique
+def _of_levels(storage: LevelStorage, levels: _Levels) -> tuple[AxisSketch, ...]:
+    """Returns the degrees in each dimension; each level is one."""
+    count = storage.values.size
+    if count == 0:
+        return (_NOTHING,) * len(levels.of_dim)
+    found = _native.level_degrees(levels.kinds, storage.level_sizes, storage.positions, storage.coordinates, count)
+    return tuple([AxisSketch(*found[level]) for level in levels.of_dim])
 
 
-def _of_repeats(begins: Array | None, parents: int, size: int) -> AxisSketch:
-    """Returns the degrees of a dense level below other levels."""
-    if begins is None:
-        return _alike(size, parents)
-    below = np.diff(begins).reshape(parents, size).sum(axis=0, dtype=np.int64)
-    return AxisSketch(*_native.segment_degrees(np.append(0, np.cumsum(below))))
-
-
+@lru_cache(maxsize=512)
 def _dense_blocks(encoding: Encoding) -> tuple[int, ...]:
     """Returns the size of the blocks in each dimension, if all stored levels are above dense blocks; else ()."""
+    if not encoding.is_native:
+        return ()
     outer = encoding.dim_rank
     inner = [encoding.block_of(dim) for dim in range(outer)]
     types = encoding.level_types[outer:]
@@ -155,14 +130,14 @@ def _dense_blocks(encoding: Encoding) -> tuple[int, ...]:
     return tuple(inner) if list(steps) == inner else ()
 
 
-def _of_blocks(storage: LevelStorage, shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[AxisSketch]:
+def _of_blocks(storage: LevelStorage, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[AxisSketch, ...]:
     """Returns the degrees in each dimension, from the coordinates of dense blocks, the last of which may go beyond."""
     outer = len(shape)
     levels = level_tuples(storage.encoding, storage.level_sizes)[:outer]
     columns, _ = _native.expand(levels, storage.positions[:outer], flat_coordinates(storage)[:outer])
     of_dim = {level.expr.dims()[0]: column for level, column in zip(storage.encoding.levels, columns, strict=False)}
     blocks = [_Blocks(of_dim[dim], extent, size) for dim, (extent, size) in enumerate(zip(shape, sizes, strict=True))]
-    return [_of_block_axis(axis, [other for other in blocks if other is not axis]) for axis in blocks]
+    return tuple(_of_block_axis(axis, [other for other in blocks if other is not axis]) for axis in blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,39 +173,16 @@ def _of_block_axis(axis: _Blocks, others: Sequence[_Blocks]) -> AxisSketch:
         for other in others:
             inside *= np.where(other.coordinates == other.count - 1, other.size - other.beyond, other.size)
         each, begins = 1, np.append(0, np.cumsum(inside))
-    distinct, largest, squares, last = _degrees(axis.coordinates, axis.count, begins)
+    distinct, largest, squares, last = _native.count_degrees(axis.coordinates, axis.count, begins)
     found = AxisSketch(
         distinct * axis.size - axis.beyond * (last > 0), largest, squares * axis.size - axis.beyond * last**2
     )
     return _times(found, each)
 
 
-def _of_coordinates(coordinates: Array, extent: int, begins: Array | None = None) -> AxisSketch:
-    distinct, largest, squares, _ = _degrees(coordinates, extent, begins)
+def _of_coordinates(coordinates: Array, extent: int) -> AxisSketch:
+    distinct, largest, squares, _ = _native.count_degrees(coordinates, extent)
     return AxisSketch(distinct, largest, squares)
-
-
-def _degrees(coordinates: Array, extent: int, begins: Array | None) -> tuple[float, float, float, float]:
-    """Returns distinct coordinates, the largest degree, the sum of squares, and the degree of the last coordinate.
-
-    Args:
-        coordinates: in any order.
-        extent: one more than the last coordinate.
-        begins: coordinate p stands for `begins[p + 1] - begins[p]` entries, for one if it is None.
-    """
-    if extent <= _COUNTED * coordinates.size + 65536:
-        return _native.count_degrees(coordinates, extent, None if begins is None else at_least_32_bits(begins))
-    if begins is None:
-        ascending = np.sort(coordinates)
-        last = ascending.size - int(np.searchsorted(ascending, extent - 1))
-        return (*_native.run_degrees(ascending), float(last))
-    found, ranks = np.unique(coordinates, return_inverse=True)
-    *degrees, last_found = _degrees(ranks, found.size, begins)
-    return degrees[0], degrees[1], degrees[2], last_found if found[-1] == extent - 1 else 0.0
-
-
-def _alike(coordinates: int, degree: int) -> AxisSketch:
-    return _times(AxisSketch(float(coordinates), 1.0, float(coordinates)), degree)
 
 
 def _times(axis: AxisSketch, factor: int) -> AxisSketch:

@@ -1,0 +1,158 @@
+#include "level_degrees.hpp"
+
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+namespace mlir_sparse {
+namespace {
+
+// Begins of the values below the positions of a level, and the end of the last: a level's own positions, or computed.
+class Begins {
+public:
+  explicit Begins(const IntBuffer &buffer) : buffer_(buffer) {}
+
+  template <class At>
+  Begins(std::int64_t length, const At &at) : owned_(static_cast<std::size_t>(length)) {
+    for (std::int64_t k = 0; k < length; ++k) owned_[static_cast<std::size_t>(k)] = at(k);
+    buffer_ = {reinterpret_cast<const char *>(owned_.data()), length, 8, 64};
+  }
+
+  // Memory of a vector stays where it is when the vector is moved; that of a copy would be elsewhere.
+  Begins(Begins &&) = default;
+  Begins &operator=(Begins &&) = default;
+
+  const IntBuffer &buffer() const { return buffer_; }
+
+  // The begins at other places, one position further out.
+  Begins at(const IntBuffer &places) const {
+    return visit(places, [&](auto from, auto place) {
+      return Begins(places.length, [&](std::int64_t k) {
+        const std::int64_t p = place(k);
+        if (p < 0 || p >= buffer_.length) throw std::out_of_range("expected positions up to the number of entries");
+        return from(p);
+      });
+    });
+  }
+
+  // The begins of each so many positions together.
+  Begins each(std::int64_t size) const {
+    return buffer_.visit([&](auto from) {
+      return Begins((buffer_.length - 1) / size + 1, [&](std::int64_t k) { return from(k * size); });
+    });
+  }
+
+  // Counting reads begins of 32 or 64 bits.
+  Begins wide() const {
+    if (buffer_.width >= 32) return Begins(buffer_);
+    return buffer_.visit([&](auto from) { return Begins(buffer_.length, from); });
+  }
+
+  // How many values each of `size` coordinates has, which are all below each position further out: as begins.
+  Begins repeated(std::int64_t size) const {
+    std::vector<std::int64_t> below(static_cast<std::size_t>(size) + 1);
+    buffer_.visit([&](auto from) {
+      for (std::int64_t k = 0; k + 1 < buffer_.length; ++k)
+        below[static_cast<std::size_t>(k % size) + 1] += from(k + 1) - from(k);
+    });
+    std::partial_sum(below.begin(), below.end(), below.begin());
+    return Begins(size + 1, [&](std::int64_t k) { return below[static_cast<std::size_t>(k)]; });
+  }
+
+private:
+  template <class F>
+  Begins visit(const IntBuffer &places, const F &f) const {
+    return buffer_.visit([&](auto from) { return places.visit([&](auto place) { return f(from, place); }); });
+  }
+
+  std::vector<std::int64_t> owned_;
+  IntBuffer buffer_;
+};
+
+Degrees times(Degrees found, std::int64_t factor) {
+  const auto each = static_cast<double>(factor);
+  found.largest *= each;
+  found.squares *= each * each;
+  found.last *= each;
+  return found;
+}
+
+Degrees alike(std::int64_t coordinates, std::int64_t degree) {
+  const auto count = static_cast<double>(coordinates);
+  return times({count, 1, count, 1}, degree);
+}
+
+// A walk from the innermost level out: position p of a level has `each * (begins[p + 1] - begins[p])` values below it,
+// or `each` without begins.
+class Walk {
+public:
+  Walk(const std::vector<CountedLevel> &levels, std::int64_t values) : levels_(levels), count_(values) {}
+
+  std::vector<Degrees> run() {
+    std::vector<Degrees> found(levels_.size());
+    for (std::size_t number = levels_.size(); number-- > 0;) {
+      const CountedLevel &one = levels_[number];
+      found[number] = times(of_level(number), each_);
+      if (!one.level.has_positions()) {
+        if (one.level.kind == LevelKind::Dense) leave_dense(one.level.size);
+        continue;
+      }
+      if (number == 1 && begins_ && are_alone()) {  // without begins of the outermost level, which none needs
+        found[0] = times(degrees_of_segments(begins_->buffer(), one.positions), each_);
+        break;
+      }
+      begins_ = begins_ ? begins_->at(one.positions) : Begins(one.positions);
+      count_ = one.positions.length - 1;
+    }
+    return found;
+  }
+
+private:
+  // Whether each position of the outermost level has a coordinate of its own.
+  bool are_alone() const { return levels_[0].level.kind == LevelKind::Dense || levels_[0].level.unique; }
+
+  Degrees of_level(std::size_t number) const {
+    const auto &[level, positions, coordinates] = levels_[number];
+    if (level.kind == LevelKind::Dense && number > 0)
+      return begins_ ? degrees_of_segments(begins_->repeated(level.size).buffer())
+                     : alike(level.size, count_ / level.size);
+    if (number == 0 && are_alone()) return begins_ ? degrees_of_segments(begins_->buffer()) : alike(count_, 1);
+    if (begins_) return count_degrees(coordinates, level.size, begins_->wide().buffer());
+    return number == 0 && level.ordered ? degrees_of_runs(coordinates) : count_degrees(coordinates, level.size);
+  }
+
+  void leave_dense(std::int64_t size) {
+    count_ /= size;
+    if (begins_)
+      begins_ = begins_->each(size);
+    else
+      each_ *= size;
+  }
+
+  const std::vector<CountedLevel> &levels_;
+  std::optional<Begins> begins_;
+  std::int64_t each_ = 1, count_;
+};
+
+void check(const std::vector<CountedLevel> &levels, std::int64_t values) {
+  std::int64_t count = values;  // of the positions of a level
+  for (std::size_t number = levels.size(); number-- > 0;) {
+    const auto &[level, positions, coordinates] = levels[number];
+    const bool dense = level.kind == LevelKind::Dense;
+    if (dense ? level.size < 1 || count % level.size != 0 : coordinates.length != count)
+      throw std::out_of_range("expected a coordinate for each position of a level");
+    if (level.has_positions() && (positions.length < 1 || !positions.contiguous()))
+      throw std::out_of_range("expected contiguous positions, one or more");
+    if (level.has_positions()) count = positions.length - 1;
+    if (dense) count /= level.size;
+  }
+}
+
+}  // namespace
+
+std::vector<Degrees> degrees_of_levels(const std::vector<CountedLevel> &levels, std::int64_t values) {
+  check(levels, values);
+  return Walk(levels, values).run();
+}
+
+}  // namespace mlir_sparse
