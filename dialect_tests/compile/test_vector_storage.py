@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse import _native
 from mlir_sparse.compile import switching_kernel, vector_storage
 from mlir_sparse.compile.switching_kernel import switching
 from mlir_sparse.compile.vector_storage import restored
@@ -154,6 +155,26 @@ def test_what_is_not_finite_counts_as_written(ring: str | None, value: float) ->
     assert way(kernel, A, x) == "all are read from the storage that they have"
     A.storage.values[:] = 1.0  # nothing is remembered of values
     assert way(kernel, A, x).startswith("x is read as a sparse vector")
+
+
+@pytest.mark.usefixtures("whatever_can_be_cut", "one_thread_and_two")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 300_001])
+def test_one_value_that_is_not_finite_is_found_in_any_place(dtype: str, count: int) -> None:
+    values = np.full(count, -np.finfo(dtype).max, dtype)  # which are finite, though their sum is not
+    assert _native.are_finite(values)
+    ends = {count * part // 24 + by for part in range(25) for by in range(-3, 3)}
+    for number, place in enumerate(sorted(place for place in ends if 0 <= place < count)):
+        values[place] = (np.inf, -np.inf, np.nan, -np.nan)[number % 4]
+        assert not _native.are_finite(values), place
+        values[place] = 0
+    assert _native.are_finite(values)
+
+
+@pytest.mark.parametrize("values", [np.ones(8)[::2], np.ones(8, "f2"), np.ones(8, "i8"), np.ones(8, "c16")])
+def test_values_that_are_no_plain_numbers_are_refused(values: np.ndarray[Any, Any]) -> None:
+    with pytest.raises(ValueError, match="expected contiguous and aligned values of f32 or f64"):
+        _native.are_finite(values)
 
 
 def test_elements_that_are_not_numbers_count() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.plan.order.storage_choice import ordered_as
 from mlir_sparse.plan.vector_uses import VectorUse
@@ -146,9 +147,12 @@ def _are_finite(use: VectorUse, values: Mapping[str, Any]) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
-    """Returns whether all numbers of an operand are known to be finite: one that is not makes their sum so."""
+    """Returns whether all numbers of an operand are known to be finite."""
     numbers = value.storage.values if isinstance(value, SparseTensor) else np.asarray(value)
     if numbers.dtype.kind in "iub":
         return True
-    with np.errstate(over="ignore", invalid="ignore"):
-        return numbers.dtype in _FINITE and bool(np.isfinite(numbers.sum()))
+    if numbers.dtype not in _FINITE:
+        return False
+    if not (numbers.flags.c_contiguous and numbers.flags.aligned):
+        return bool(np.isfinite(numbers).all())
+    return _native.are_finite(numbers.reshape(-1).view(numbers.real.dtype))

@@ -1,5 +1,6 @@
-// Whether matrices are symmetric, from Python.
+// Whether matrices are symmetric, and what holds of all values of an array, from Python.
 
+#include "all_values.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
 #include "symmetry.hpp"
@@ -25,6 +26,16 @@ bool equal(const py::array &values) {
   return are_equal(data, count, itemsize);
 }
 
+bool finite(const py::array &values) {
+  const bool plain = (values.flags() & py::array::c_style) != 0 && values.attr("flags").attr("aligned").cast<bool>();
+  const auto count = values.size(), itemsize = values.itemsize();
+  if (!plain || values.dtype().kind() != 'f' || (itemsize != 4 && itemsize != 8))
+    throw py::value_error("expected contiguous and aligned values of f32 or f64");
+  const auto *data = static_cast<const char *>(values.data());
+  py::gil_scoped_release release;
+  return are_finite(data, count, itemsize);
+}
+
 }  // namespace
 
 void register_symmetry(py::module_ &module) {
@@ -33,6 +44,8 @@ void register_symmetry(py::module_ &module) {
              "bit for bit.");
   module.def("are_equal", &equal, py::arg("values"),
              "Returns whether the values of a contiguous array all have the same bits; True of none.");
+  module.def("are_finite", &finite, py::arg("values"),
+             "Returns whether no value of a contiguous array of f32 or f64 is an infinity or NaN; True of none.");
 }
 
 }  // namespace mlir_sparse

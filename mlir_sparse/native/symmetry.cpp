@@ -1,13 +1,12 @@
 #include "symmetry.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
+#include "all_values.hpp"
 #include "pack_threads.hpp"
-#include "threads.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -130,37 +129,6 @@ bool is_symmetric(const IntBuffer &positions, const IntBuffer &coordinates, cons
       }
     });
   });
-}
-
-bool are_equal(const char *values, std::int64_t count, std::int64_t itemsize) {
-  if (count < 2) return true;
-  // Each byte is compared with the one a value before it: memcmp does that by vectors, as wide as the processor has.
-  const auto item = static_cast<std::size_t>(itemsize), bytes = static_cast<std::size_t>(count - 1) * item;
-  const auto compare = [&](std::size_t begin, std::size_t length) {
-    return std::memcmp(values + begin, values + begin + item, length) == 0;
-  };
-  // Processors fetch ahead within pages: from several of them in turn, more is under way at once.
-  constexpr std::size_t kStreams = 8, kPiece = 512;
-  const auto same = [&](std::size_t begin, std::size_t end) {
-    const std::size_t each = (end - begin) / kStreams / kPiece * kPiece;
-    for (std::size_t at = 0; at < each; at += kPiece)
-      for (std::size_t stream = 0; stream < kStreams; ++stream)
-        if (!compare(begin + stream * each + at, kPiece)) return false;
-    const std::size_t rest = begin + kStreams * each;
-    return compare(rest, end - rest);
-  };
-  // A cache line takes about as long as a visited entry of a loop.
-  constexpr std::size_t kLine = 64;
-  const std::size_t parts = std::min(thread_limit(), bytes / kLine / std::max<std::size_t>(chunk_work(), 1));
-  if (parts < 2) return same(0, bytes);
-  constexpr std::size_t kBlock = std::size_t{1} << 18;  // after so many bytes a thread asks whether others found one
-  const auto begins = even_parts(bytes, parts);
-  std::atomic<bool> equal{true};
-  in_parallel(parts, [&](std::size_t part) {
-    for (std::size_t at = begins[part]; at < begins[part + 1] && equal.load(std::memory_order_relaxed); at += kBlock)
-      if (!same(at, std::min(at + kBlock, begins[part + 1]))) equal.store(false, std::memory_order_relaxed);
-  });
-  return equal.load();
 }
 
 }  // namespace mlir_sparse

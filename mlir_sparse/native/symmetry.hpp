@@ -1,5 +1,4 @@
-// Whether a square matrix is its own transpose, and whether values are all equal, bit for bit. It does not depend on
-// Python: callers release the GIL.
+// Whether a square matrix is its own transpose, bit for bit. It does not depend on Python: callers release the GIL.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,5 @@ namespace mlir_sparse {
 // that do not ascend, and of positions or coordinates beyond their buffers, it may say no; what it affirms is true.
 // `positions` and `coordinates` are contiguous, and `values` has `itemsize` bytes for each coordinate.
 bool is_symmetric(const IntBuffer &positions, const IntBuffer &coordinates, const char *values, std::int64_t itemsize);
-
-// Whether `count` values of `itemsize` bytes each have the same bits; true of none.
-bool are_equal(const char *values, std::int64_t count, std::int64_t itemsize);
 
 }  // namespace mlir_sparse
