@@ -72,8 +72,8 @@ std::tuple<double, bool, py::dict> sample(const py::array &positions, const py::
     throw py::value_error("expected contiguous begins, two or more, and a value for each coordinate, one or more");
   const RowSample found = sample_rows(begins, places, static_cast<const char *>(values.data()), values.itemsize());
   py::dict shares;
-  for (int bits = -RowSample::kMost; bits <= RowSample::kMost; ++bits)
-    if (const double share = found.shares[static_cast<std::size_t>(RowSample::kMost + bits)]; share > 0)
+  for (int bits = -RowSample::kBits; bits <= RowSample::kBits; ++bits)
+    if (const double share = found.shares[static_cast<std::size_t>(RowSample::kBits + bits)]; share > 0)
       shares[py::int_(bits)] = share;
   return {found.mirrored, found.alike, shares};
 }

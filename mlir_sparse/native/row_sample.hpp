@@ -10,11 +10,11 @@ namespace mlir_sparse {
 
 // What is found about a sample of a matrix that is stored by rows.
 struct RowSample {
-  static constexpr int kMost = 64;  // bits of an offset
+  static constexpr int kBits = 64;  // bits of an offset
   double mirrored = 0;              // the share of entries at (i, j) for which there is one at (j, i)
   bool alike = true;                // whether values have the same bits
-  // The share of entries by the bits of column - row, with its sign: that of no bits is at kMost.
-  std::array<double, 2 * kMost + 1> shares{};
+  // The share of entries by the bits of column - row, with its sign: that of 0 bits is at kBits.
+  std::array<double, 2 * kBits + 1> shares{};
 };
 
 // Looks at the same entries each time: there is one or more. Positions are contiguous, coordinates ascend in each row.

@@ -23,15 +23,24 @@ def sampled_pattern(storage: LevelStorage, shape: tuple[int, ...]) -> PatternSke
     values = storage.values
     if len(shape) != 2 or shape[0] != shape[1] or values.size < _LEAST:
         return None
-    if not is_rows(storage.encoding) or storage.view:
+    side = _side(storage.encoding)
+    if side == 0 or storage.view:
         return None
     positions, coordinates = storage.positions[-1], storage.coordinates[-1]
     assert positions is not None
     assert coordinates is not None
     mirrored, alike, shares = _native.sample_rows(positions, coordinates, values)
-    if storage.encoding.level_order[0] != 0:
+    if side < 0:
         shares = {-bits: share for bits, share in shares.items()}
     return PatternSketch(mirrored, shares, alike and bool(values[0] == values[0]))
+
+
+@lru_cache(maxsize=512)
+def _side(encoding: Encoding) -> int:
+    """Returns 1 for CSR, -1 for CSC, where columns are what rows are elsewhere, and 0 for other storage."""
+    if not is_rows(encoding):
+        return 0
+    return 1 if encoding.level_order[0] == 0 else -1
 
 
 @lru_cache(maxsize=512)
