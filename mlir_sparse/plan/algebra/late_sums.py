@@ -13,7 +13,7 @@ from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of, repeated, unio
 from mlir_sparse.plan.algebra.nest_loops import predecessors
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 
-__all__ = ["LateParts", "late_sums"]
+__all__ = ["LateParts", "late_sums", "least_of_loops"]
 
 # What cannot save this share of the time of a product is not looked at.
 _GAINS = 0.01
@@ -31,6 +31,7 @@ def late_sums(
     nests: NestTimes,
     most: float,
     all_most: float,
+    gains: float,
     *,
     alone: bool = False,
     elements: float = 0.0,
@@ -47,13 +48,15 @@ def late_sums(
         nests: the times of loop nests.
         most: the time of the part that is summed.
         all_most: the time of the whole product.
+        gains: the share of that time which plans with the part must save.
         alone: whether the part is all that is read, so that sums into a sparse result append its entries again.
         elements: how many elements the part has as an array that is read, of which entries are to be few; else 0.
     """
     machine, estimates = nests.machine, nests.estimates
     sparse = [one for one in factors if one.sparse]
     walked, least = union(sparse), 2 * machine.call + machine.sparse_result
-    if not summed & walked or kept & ~walked or least >= all_most:
+    saved = max(_GAINS, gains) * all_most
+    if not summed & walked or kept & ~walked or least >= all_most - saved:
         return []
     if len(sparse) > 1 and predecessors(sparse) is None:
         return []
@@ -68,9 +71,30 @@ def late_sums(
         entries = estimates.projected(met, variables)
         time = least + (machine.insert if _all_inserted(factors, variables) else machine.append) * entries
         fewer = entries < left or estimates.projected(entries, kept) < _FEW * elements
-        if time + reading * entries < (all_most if fewer else most) - _GAINS * all_most:
+        if time + reading * entries < (all_most if fewer else most) - saved:
             found.append((EntrySet(variables, entries, True, {}, {}), time))
     return found
+
+
+def least_of_loops(factors: Sequence[EntrySet], nanoseconds: float, elements: float, nests: NestTimes) -> float:
+    """Returns the least that loops take whose places are summed later, from the least of those that sum.
+
+    They come to the same places, and each takes as long as a step at least; they write no array and look none up.
+    Nothing is known of tensors with three levels, whose order may let sums come between loops that meet rows.
+
+    Args:
+        factors: what the loops read.
+        nanoseconds: the least time of loops that sum.
+        elements: the elements of the array that those sum into; 0 for none.
+        nests: the times of loop nests.
+    """
+    if any(len(bits_of(one.variables)) > 2 for one in factors):
+        return 0.0
+    if not elements:
+        return nanoseconds
+    machine = nests.machine
+    written = max(machine.write, machine.fresh_write) + machine.far_line / 8
+    return (nanoseconds - elements * written) / (1 + machine.look_up_in(elements) / machine.walk)
 
 
 def _all_inserted(factors: Sequence[EntrySet], kept: int) -> bool:

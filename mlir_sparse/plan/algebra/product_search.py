@@ -3,31 +3,24 @@
 Dynamic programming over sets of factors, as orders of joins are found in databases (Selinger et al. 1979). Of each set
 it knows the cheapest loop nest over factors and over parts that are sets themselves. Sets that are equal up to the
 names of variables are made once.
-
-A factor is a bit, and a set of factors a number with their bits.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of
-from mlir_sparse.plan.algebra.factor_partitions import (
-    PARTITIONED,
-    PARTITIONS,
-    interchangeable,
-    without_alike,
-    without_some,
-)
-from mlir_sparse.plan.algebra.factor_sets import FactorSets, Members
-from mlir_sparse.plan.algebra.late_sums import LateParts, late_sums
+from mlir_sparse.plan.algebra.factor_partitions import PARTITIONED
+from mlir_sparse.plan.algebra.factor_sets import Members
+from mlir_sparse.plan.algebra.late_sums import LateParts, late_sums, least_of_loops
 from mlir_sparse.plan.algebra.loop_times import NestTime
 from mlir_sparse.plan.algebra.nest_results import result_of
 from mlir_sparse.plan.algebra.nest_times import NestTimes
+from mlir_sparse.plan.algebra.product_parts import ProductParts
 
 __all__ = ["Members", "ProductSearch", "Way"]
 
@@ -47,6 +40,8 @@ _UNSUMMED = 0.95
 # The same where a sum is done later than it could be: such plans were slower than others on data if they took from a
 # half to 0.8 of their time by estimate.
 _LATER = 0.5
+# Ways that take so many times as long as a part may take have no say in which of them is taken.
+_BEYOND = 1 / _UNSUMMED
 
 
 class Way(NamedTuple):
@@ -67,7 +62,7 @@ class Way(NamedTuple):
     by_blas: bool = False
 
 
-class ProductSearch(FactorSets):
+class ProductSearch(ProductParts):
     """Searches the ways to compute a product.
 
     Args:
@@ -95,9 +90,8 @@ class ProductSearch(FactorSets):
         occurrence: Callable[[Members], Hashable] | None = None,
         into_array: bool = False,
     ) -> None:
-        super().__init__(relations, kept)
+        super().__init__(relations, kept, key)
         self.nests = nests
-        self._key = key
         self._is_made = is_made
         # By set its key, as a number, and whether a set with that key is made already.
         self._keys: dict[Members, tuple[int, bool]] = {}
@@ -107,6 +101,8 @@ class ProductSearch(FactorSets):
         self._occurrence = occurrence
         self._arrays: dict[Members, bool] = {self.whole: into_array}
         self._ways: dict[Members, Way] = {}
+        # By set a time that its cheapest way takes longer than.
+        self._exceeded: dict[Members, float] = {}
         # By set those that are summed later; the least time of ways in which none is, once that is known.
         self._later: dict[Members, LateParts] = {}
         self._least = 0.0
@@ -124,13 +120,28 @@ class ProductSearch(FactorSets):
             found = self._ways[members] = self._searched(members)
         return found
 
+    def _best_within(self, members: Members, most: float) -> Way | None:
+        """Returns the cheapest way to compute a set; None where that takes longer than a time."""
+        found = self._ways.get(members)
+        if found is None:
+            if self._count > _EXACT:  # what is left out changes for how much there is time
+                return self.best(members)
+            if most <= self._exceeded.get(members, 0.0):
+                return None
+            found = self._searched(members, most * _BEYOND)
+            if found.nanoseconds > most:
+                self._exceeded[members] = most
+                return None
+            self._ways[members] = found
+        return found
+
     @cached_property
     def ranked(self) -> tuple[Way, ...]:
         """Returns the cheapest way for each choice of what the last loop nest of the product reads, cheapest first."""
         best = self.best(self.whole)
         first = self.in_one_nest(self.whole)
         beyond = first._replace(nanoseconds=math.inf)
-        made = (self._choices(parts)[0] for parts in self._partitions(self.whole))
+        made = (self.choices(parts)[0] for parts in self.partitions(self.whole))
         found = [first, *(self._with_parts(beyond, self.whole, parts) for parts in made)]
         others = {way.made: way for way in found if way is not None and way.made != best.made}
         return (best, *sorted(others.values(), key=lambda way: way.nanoseconds))
@@ -139,18 +150,16 @@ class ProductSearch(FactorSets):
         """Takes another way than the cheapest to compute the product, by its place among `ranked`."""
         self._ways[self.whole] = self.ranked[rank]
 
-    def _searched(self, members: Members) -> Way:
-        found = self._summed_early(members)
-        if members == self.whole and self._count <= PARTITIONED and self._sums_later(found):
-            # The best plan in which no sum is done later says which are worth a look.
-            self._ways.clear()
-            self._end = self.nests.work + _LATE
-            found = self._summed_early(members)
+    def _searched(self, members: Members, most: float = math.inf) -> Way:
+        """Returns the cheapest way to compute a set, or one that takes a time or longer where all do."""
+        found = self._summed_early(members, most)
+        if members == self.whole and self._count <= PARTITIONED:
+            return self._summed_later(found)
         return self._with_late_sums(found, members) if self._least else found
 
-    def _summed_early(self, members: Members) -> Way:
+    def _summed_early(self, members: Members, most: float) -> Way:
         """Returns the cheapest way in which each part of the set is summed as far as it can be."""
-        found = self.in_one_nest(members)
+        found = self.in_one_nest(members, most)
         if members == self.whole and members.bit_count() > _EXACT:
             self._join_pairs()
             joined = self._joined.get(members, found)
@@ -159,16 +168,39 @@ class ProductSearch(FactorSets):
                 return self._cheaper(found, members, list(bits_of(members))) or found
             self._end = self.nests.work + _WORK
             self._find_small_sets()
-        for parts in self._partitions(members):
+        return self._in_parts(found, members)
+
+    def _in_parts(self, found: Way, members: Members) -> Way:
+        """Returns a way in which some sets are parts, where that is cheaper."""
+        for parts in self.partitions(members):
             found = self._cheaper(found, members, parts) or found
         return self._refined(found, members)
 
-    def _sums_later(self, found: Way) -> bool:
-        """Returns whether a part may be summed later than it could be, in less time than a way takes."""
-        self._least, ways = found.nanoseconds, {**self._ways, self.whole: found}
-        self._later = {part: self._later_than(part, way) for part, way in ways.items()}
+    def _summed_later(self, early: Way) -> Way:
+        """Returns a way in which parts are summed later than they could be, where that takes so much less.
+
+        The best way in which none is says which are worth a look; sets without such a part keep the ways that they
+        have.
+        """
+        self._least, ways = early.nanoseconds, {**self._ways, self.whole: early}
+        known = sorted(ways | self._exceeded, key=int.bit_count)
+        self._later = {part: self._later_than(part, ways.get(part)) for part in known}
         self._least *= any(self._later.values())
-        return self._least > 0
+        if not self._least:
+            return early
+        self._end, found, again = self.nests.work + _LATE, early, False
+        self._exceeded.clear()
+        for members in known:
+            if (way := ways.get(members)) is None:
+                again |= self._best_within(members, self._least * _LATER) is not None
+            else:
+                found = self._in_parts(way, members) if again else way
+                found = self._ways[members] = self._with_late_sums(found, members)
+                again |= found is not way
+        if found.nanoseconds < early.nanoseconds * _LATER:
+            return found
+        self._ways |= ways
+        return early
 
     def _refined(self, found: Way, members: Members) -> Way:
         """Returns a way in which single factors are summed first, or are not, where that is cheaper."""
@@ -184,27 +216,36 @@ class ProductSearch(FactorSets):
                 found = self._with_parts(found, members, (*found.made, one)) or found
         return found
 
-    def in_one_nest(self, members: Members) -> Way:
-        """Returns the way without parts: one loop nest over all factors of a set."""
-        operands = self.relations_of(members)
-        nest = self.nests.exact(operands, self.kept(members), array=self.is_array(members))
-        if not self.is_array(members) and self._fills_array(members, nest):
-            nest = self.nests.exact(operands, self.kept(members), array=True)
+    def in_one_nest(self, members: Members, most: float = math.inf) -> Way:
+        """Returns the way without parts, one loop nest over all factors of a set, or one that takes a time."""
+        operands, kept = self.relations_of(members), self.kept(members)
+        decides = self._decides_storage(members)
+        nest = self.nests.of(operands, kept, math.inf if decides else most, array=self.is_array(members))
+        if nest is None:
+            return Way(most, operands[0], members & self.whole)
+        if decides and self._fills_array(members, nest):
+            nest = self.nests.exact(operands, kept, array=True)
         return self._way(members, members & self.whole, (), operands, nest)
 
     def is_array(self, members: Members) -> bool:
         """Returns whether the result of a set is an array although loops could leave elements out, as far as known."""
         return self._arrays.get(members, False)
 
+    def _decides_storage(self, part: Members) -> bool:
+        """Returns whether what its loops fill decides if a part is an array: it may be one, and memory has room."""
+        kept = self.kept(part)
+        if part in self._arrays or not kept & (kept - 1):  # results over one variable are arrays anyway
+            return False
+        space = self.nests.estimates.space(kept)
+        if self._has_arrays and self._fits(EntrySet(kept, space, False, {}, {})):
+            return True
+        self._arrays[part] = False
+        return False
+
     def _fills_array(self, part: Members, nest: NestTime) -> bool:
-        """Returns whether a part is an array, as its loops would fill most of one, and memory has room for that."""
-        found = self._arrays.get(part)
-        if found is None:
-            kept = self.kept(part)
-            space = self.nests.estimates.space(kept)
-            fills = nest.entries > _FULL * space if nest.sparse else bool(nest.copied)
-            full = self._has_arrays and fills
-            found = self._arrays[part] = full and self._fits(EntrySet(kept, space, False, {}, {}))
+        """Returns whether a part is an array, as its loops would fill most of one."""
+        space = self.nests.estimates.space(self.kept(part))
+        found = self._arrays[part] = nest.entries > _FULL * space if nest.sparse else bool(nest.copied)
         return found
 
     def _cheaper(self, found: Way, members: Members, parts: Sequence[Members]) -> Way | None:
@@ -212,7 +253,7 @@ class ProductSearch(FactorSets):
 
         Single factors of which variables are summed over are parts, or they are read as they are.
         """
-        everything, *others = self._choices(parts, self.late(members))
+        everything, *others = self.choices(parts, self.late(members))
         better = self._with_parts(found, members, everything)
         for made in others:
             better = self._with_parts(better or found, members, made, _UNSUMMED) or better
@@ -227,45 +268,47 @@ class ProductSearch(FactorSets):
                 better = self._with_parts(found, members, (later,), noticed)
                 found, noticed = (better, _NOTICED) if better else (found, noticed)
             seen.add(number)
-        for parts in self._partitions(members):
-            for made in self._choices(parts, self.late(members)):
+        for parts in self.partitions(members):
+            for made in self.choices(parts, self.late(members)):
                 for place, part in enumerate(made):
                     others = made[:place] + made[place + 1 :]
                     for later, least in self._later_parts(part) if self.nests.work < self._end else ():
-                        below = sum([self.best(one).nanoseconds for one in others])
-                        if least + below < found.nanoseconds * noticed:
+                        if self._all_within(others, found.nanoseconds * noticed - least):
                             better = self._with_parts(found, members, (*others, later), noticed)
                             found, noticed = (better, _NOTICED) if better else (found, noticed)
         return found
 
-    def _later_parts(self, part: Members) -> LateParts:
-        found = self._later.get(part)
-        if found is None:
-            found = self._later[part] = self._later_than(part, self.best(part))
-        return found
+    def _all_within(self, parts: Sequence[Members], most: float) -> bool:
+        """Returns whether some parts take less than a time together, each for itself."""
+        for part in parts:
+            way = self._best_within(part, most)
+            most -= math.inf if way is None else way.nanoseconds
+        return most > 0
 
-    def _later_than(self, part: Members, way: Way, *, alone: bool = False) -> LateParts:
+    def _later_parts(self, part: Members) -> LateParts:
+        if part not in self._later:
+            self._later[part] = self._later_than(part, self._best_within(part, self._least * _LATER))
+        return self._later[part]
+
+    def _later_than(self, part: Members, way: Way | None, *, alone: bool = False) -> LateParts:
         """Returns a set with variables that are summed later, where plans may take less time than a way to compute it.
 
-        Such a part saves time itself, or what reads it does, as it has fewer entries than an array has elements.
+        Such a part saves time itself, or what reads it does, as it has fewer entries than an array has elements. No
+        way is known of what takes too long.
         """
         kept = self.kept(part)
         summed = self.variables(part) & ~kept
         if not summed:
             return ()
         alone |= part == self.whole
-        elements = 0.0 if alone or way.result.sparse else way.result.entries
-        most, relations = min(way.nanoseconds, self._least), self.relations_of(part)
-        late = late_sums(relations, kept, summed, self.nests, most, self._least, alone=alone, elements=elements)
+        relations, space = self.relations_of(part), self.nests.estimates.space(kept)
+        takes = self._exceeded.get(part, 0.0) if way is None else way.nanoseconds
+        most, is_array = self._least if way is None else min(takes, self._least), way is None or not way.result.sparse
+        if least_of_loops(relations, takes, space if kept and is_array else 0.0, self.nests) >= self._least * _LATER:
+            return ()
+        elements, gains = space if is_array and not alone else 0.0, 1 - _LATER
+        late = late_sums(relations, kept, summed, self.nests, most, self._least, gains, alone=alone, elements=elements)
         return tuple([(self.keeping(part, one.variables & ~kept), least) for one, least in late if self._fits(one)])
-
-    def _choices(self, parts: Sequence[Members], late: int = 0) -> list[tuple[Members, ...]]:
-        """Returns which of some parts are made: all that are sums, and of few factors all but some single ones."""
-        if late:
-            parts = [self.keeping(part, late) for part in parts]
-        made = tuple([part for part in parts if not self.is_read(part)])
-        fewer = without_some(made) if self.whole.bit_count() <= PARTITIONED else ()
-        return [made, *(without_alike(fewer, self._alike) if self._alike and not late else fewer)]
 
     def _with_parts(
         self, found: Way, members: Members, made: tuple[Members, ...], noticed: float = _NOTICED
@@ -283,9 +326,11 @@ class ProductSearch(FactorSets):
                     again = True
                     continue
                 seen |= 1 << number
-            way = self.best(part)
+            way = self.best(part) if is_made else self._best_within(part, most - below)
+            if way is None or not self._fits(way.result):
+                return None
             below += 0.0 if is_made else way.nanoseconds
-            if below >= most or not self._fits(way.result):
+            if below >= most:
                 return None
         read = members & self.whole
         for part in made:
@@ -322,47 +367,7 @@ class ProductSearch(FactorSets):
         result = result_of(operands, self.kept(members), nest)
         return Way(below + nest.nanoseconds, result, read, made, nest.by_blas)
 
-    # -- which parts ---------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _alike(self) -> dict[Members, int]:
-        """Returns by factor a number that it shares with those that may change places with it, if there are any."""
-        return interchangeable(self._relations, self._result, self._key)
-
-    def _partitions(self, members: Members) -> Iterator[Sequence[Members]]:
-        found = self._all_partitions(members & self.whole)
-        return without_alike(found, self._alike) if self._alike and members <= self.whole else found
-
-    def _all_partitions(self, members: Members) -> Iterator[Sequence[Members]]:
-        singles = bits_of(members)
-        if len(singles) == 1:
-            return
-        if members & ~self._plain:
-            yield singles
-        if len(singles) <= PARTITIONED:
-            yield from self._set_partitions(singles)
-        else:
-            yield from self._halves_and_rests(singles)
-
-    def _set_partitions(self, singles: Sequence[Members]) -> Iterator[Sequence[Members]]:
-        for partition in PARTITIONS[len(singles)]:
-            parts = [sum([singles[place] for place in part]) for part in partition]
-            if all(map(self._is_part, parts)):
-                yield parts
-
-    def _halves_and_rests(self, singles: Sequence[Members]) -> Iterator[Sequence[Members]]:
-        """Yields two parts, each made first, and one part that is made first with all others as they are."""
-        members = sum(singles)
-        for size in range(2, len(singles)):
-            for chosen in itertools.combinations(singles, size):
-                part = sum(chosen)
-                if self._is_part(part):
-                    rest = members ^ part
-                    if rest & (rest - 1) and chosen[0] == singles[0] and self._is_part(rest):
-                        yield [part, rest]
-                    yield [part, *bits_of(rest)]
-
-    def _is_part(self, part: Members) -> bool:
+    def is_part(self, part: Members) -> bool:
         """Returns whether a set may be a part: a factor, or some that variables link, if there is time to plan it."""
         if not part & (part - 1):
             return True
@@ -389,10 +394,7 @@ class ProductSearch(FactorSets):
 
     def _find_small_sets(self) -> None:
         """Finds the ways of sets, of small ones first, which larger ones have as parts, while there is time."""
-        singles = list(bits_of(self.whole))
-        for size in range(2, len(singles)):
-            for chosen in itertools.combinations(singles, size):
-                if self.nests.work >= self._end:
-                    return
-                if self.is_linked(sum(chosen)):
-                    self.best(sum(chosen))
+        for members in self.linked_sets():
+            if self.nests.work >= self._end:
+                return
+            self.best(members)
