@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import mod
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def _rounded_shape(shape: tuple[int, ...]) -> Rounded:
 def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ...]:
     """Returns the degrees in each dimension."""
     levels = _counted_levels(storage.encoding)
-    if levels is not None and not storage.view:
+    if levels is not None and not storage.view and (levels.sizes is None or levels.end_at(shape)):
         return _of_levels(storage, levels)
     if batch_depth(storage.encoding):
         return _axes(to_plain(storage), shape)
@@ -78,38 +79,55 @@ def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ..
 
 @dataclass(frozen=True, slots=True)
 class _Levels:
-    """Levels that are dimensions, as native code counts their coordinates.
+    """Levels that are dimensions, or blocks of one each, as native code counts their coordinates.
 
     Args:
         kinds: of each level its kind, whether it is unique, and whether it is ordered.
         of_dim: the level of each dimension.
+        sizes: the size of the dense blocks in each dimension, None without blocks.
     """
 
     kinds: tuple[tuple[int, bool, bool], ...]
     of_dim: tuple[int, ...]
+    sizes: tuple[int, ...] | None
+
+    def end_at(self, shape: tuple[int, ...]) -> bool:
+        """Returns whether no block goes beyond the extents."""
+        return self.sizes is not None and not any(map(mod, shape, self.sizes))
 
 
 @lru_cache(maxsize=512)
 def _counted_levels(encoding: Encoding) -> _Levels | None:
-    """Returns the levels, if each is a dimension, and dense, compressed or singleton."""
-    if not (encoding.is_native and encoding.is_permutation):
+    """Returns the levels, if each is a dimension or its blocks, and dense, compressed or singleton."""
+    sizes = None if encoding.is_permutation else _dense_blocks(encoding)
+    if sizes == () or not encoding.is_native:
         return None
-    kinds = list[tuple[int, bool, bool]]()
-    for kind in encoding.level_types:
+    levels, kinds = encoding.levels[: encoding.dim_rank], list[tuple[int, bool, bool]]()
+    for kind in (level.type for level in levels):
         number, compact = kind.functions.native_kind, kind.functions.compact and not kind.functions.is_grouped
         if number is None or not compact:
             return None
         kinds.append((number, kind.unique, kind.ordered))
-    return _Levels(tuple(kinds), tuple(map(encoding.level_order.index, range(encoding.dim_rank))))
+    dims = [level.expr.dims()[0] for level in levels]
+    return _Levels(tuple(kinds), tuple(map(dims.index, range(encoding.dim_rank))), sizes)
 
 
 def _of_levels(storage: LevelStorage, levels: _Levels) -> tuple[AxisSketch, ...]:
-    """Returns the degrees in each dimension; each level is one."""
-    count = storage.values.size
+    """Returns the degrees in each dimension; each level is one, or has its blocks."""
+    count, sizes, outer = storage.values.size, levels.sizes, len(levels.kinds)
     if count == 0:
-        return (_NOTHING,) * len(levels.of_dim)
-    found = _native.level_degrees(levels.kinds, storage.level_sizes, storage.positions, storage.coordinates, count)
-    return tuple([AxisSketch(*found[level]) for level in levels.of_dim])
+        return (_NOTHING,) * outer
+    if sizes is None:
+        found = _native.level_degrees(levels.kinds, storage.level_sizes, storage.positions, storage.coordinates, count)
+        return tuple([AxisSketch(*found[level]) for level in levels.of_dim])
+    inside = math.prod(sizes)
+    buffers = storage.level_sizes[:outer], storage.positions[:outer], storage.coordinates[:outer]
+    found = _native.level_degrees(levels.kinds, *buffers, count // inside)
+    pairs = zip((found[level] for level in levels.of_dim), sizes, strict=True)
+    # Each coordinate of a block has as many values inside.
+    return tuple(
+        _times(AxisSketch(d * size, most, squares * size), inside // size) for (d, most, squares), size in pairs
+    )
 
 
 @lru_cache(maxsize=512)
