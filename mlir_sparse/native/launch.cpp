@@ -715,8 +715,8 @@ struct OperandForm {
   std::int64_t type_id;  // of a tensor
 };
 
-// A program of launchers and products for operands of given shapes. Its values are the operands, then the results of its steps; the
-// last step gives the program's result.
+// A program of steps for operands of given shapes. Its values are the operands, then the results of its steps; the last
+// step gives the program's result.
 class ProgramLauncher {
  public:
   ProgramLauncher(std::vector<ProgramStep> steps, std::vector<OperandForm> forms, std::size_t values)
