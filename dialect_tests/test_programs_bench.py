@@ -103,6 +103,13 @@ def test_a_slow_spell_does_not_change_a_paired_ratio() -> None:
     assert paired_ratio([2.0, 4.0, 1.0], [1.0]).rounds == 1  # the other took part in the first round
     assert found.inverse().high == 1.0
     assert str(paired_ratio([1.1], [1.0])) == "1.10 (1.10 to 1.10 in 1)"
+
+
+def test_the_interval_of_thousands_of_rounds() -> None:
+    rounds = 5000  # short calls have so many: 2 to that power is no float
+    found = paired_ratio([1.0 + number / rounds for number in range(rounds)], [1.0] * rounds)
+    deviations = (found.high - found.median) * rounds / math.sqrt(rounds / 4)
+    assert 2.5 < deviations < 2.65  # as the normal distribution has 99 of 100 within 2.576
     assert str(PairedRatio(1.1, 1.0, 1.2, 8)) == "1.10 (1.00 to 1.20)"
 
 

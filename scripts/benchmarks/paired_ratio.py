@@ -6,11 +6,12 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 __all__ = ["ENOUGH", "PairedRatio", "paired_ratio"]
 
-_MISSED = 0.01  # how often the interval may leave out the median that ever more rounds would come to
+_MISSED = Fraction(1, 100)  # how often the interval may leave out the median that ever more rounds would come to
 ENOUGH = 8  # rounds, from which on there is such an interval
 # How far from a bound all the ratios of fewer rounds have to be: the factor, by the least number of rounds.
 _CLEAR = ((3, 1.25), (1, 2.0))
