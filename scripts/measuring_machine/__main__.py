@@ -10,6 +10,7 @@ from benchmarks.machine import machine
 
 import mlir_sparse as ms
 from measuring_machine.fitted_times import fitted, module_of
+from measuring_machine.makes_of_processors import between_makes
 from measuring_machine.timed_kernels import Kernels
 from mlir_sparse.plan.algebra.measured_times import MACHINE
 
@@ -29,7 +30,7 @@ def main() -> None:
     for field in fields(times):
         print(f"{field.name:14} {getattr(times, field.name)!s:24.24} {getattr(MACHINE, field.name)}")
     if given.write:
-        _MODULE.write_text(module_of(times))
+        _MODULE.write_text(module_of(between_makes(times)))
 
 
 if __name__ == "__main__":

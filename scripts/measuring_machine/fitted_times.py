@@ -60,6 +60,8 @@ def fitted(timed: Mapping[str, float], entries: float, products: float, processo
         walk=walk,
         look_up=look_up,
         far_look_ups=tuple(_each(timed[f"vector {size}"] - timed["rows"], entries) for size in FAR_SIZES),
+        scatter=_of_scatter(timed, MATRIX, entries, walk),
+        far_scatters=tuple(_of_scatter(timed, size, entries, walk) for size in FAR_SIZES),
         meet=_each(timed["met"] - rows, 2 * entries),
         enter=enters[NEAR_ENTRIES],
         far_enters=tuple(enters[size] for size in FAR_SIZES),
@@ -79,6 +81,11 @@ def fitted(timed: Mapping[str, float], entries: float, products: float, processo
         near=_rises_at({size: timed[f"near {size}"] for size in sizes(14, 22)}),
         kept=_rises_at({size: timed[f"kept {size}"] / size for size in sizes(14, 22)}),
     )
+
+
+def _of_scatter(timed: Mapping[str, float], size: int, entries: float, walk: float) -> float:
+    """Returns the time of adding to an element of a result of a size."""
+    return _each(timed[f"scattered {size}"] - timed[f"cleared {size}"], entries) - walk
 
 
 def _of_blas(timed: Mapping[str, float]) -> dict[str, float]:

@@ -63,7 +63,7 @@ def _matrix(rows: int, columns: int, degree: int, seed: int) -> ms.SparseTensor:
     """Returns a CSR matrix of random columns."""
     rng = np.random.default_rng(seed)
     drawn = rng.integers(0, columns, rows * degree, dtype=np.int32)
-    starts = np.arange(0, rows * degree + 1, degree, dtype=np.int32)
+    starts = degree * np.arange(rows + 1, dtype=np.int32)
     made = scipy.sparse.csr_array((rng.random(rows * degree), drawn, starts), shape=(rows, columns))
     made.sum_duplicates()
     return ms.tensor(made)
@@ -95,6 +95,7 @@ class Kernels:
         made._add("sparse_result", "C(i,j) = A(i,j) * x(j)", "CSR", A=tiny, x=ones)
         made._add("rows", "y(i) = A(i,j)", A=A)
         made._add("vector", "y(i) = A(i,j) * x(j)", A=A, x=x)
+        made._add_scatters(MATRIX, A)
         made._add("scaled", "C(i,j) = A(i,j) * x(j)", "CSR", A=A, x=x)
         made._add("met", "y(i) = A(i,j) * B(i,j)", A=A, B=B)
         made._add("entered", _ENTERED, A=S, B=T, x=x[:LINES])
@@ -122,6 +123,11 @@ class Kernels:
         out = np.empty((*one[:-1], other[-1]))
         self.calls[name] = lambda: multiply_within_limits(left, right, out)
 
+    def _add_scatters(self, size: int, matrix: ms.SparseTensor) -> None:
+        """Adds sums of columns, whose elements loops come to in no order, and the same of a matrix without entries."""
+        self._add(f"scattered {size}", "y(j) = A(i,j)", "dense", A=matrix)
+        self._add(f"cleared {size}", "y(j) = A(i,j)", "dense", A=_matrix(MATRIX, size, 0, 0))
+
     def _add_sizes(self, rng: np.random.Generator) -> None:
         """Adds kernels on arrays of many sizes: what far ones take, and up to which size they are near or kept."""
         for size in (NEAR_ENTRIES, *FAR_SIZES):
@@ -131,6 +137,7 @@ class Kernels:
             A = _matrix(MATRIX, size, DEGREE, 7)
             self._add(f"vector {size}", "y(i) = A(i,j) * x(j)", A=A, x=rng.random(size))
             self.calls[f"converted {size}"] = partial(A.convert, "CSC")
+            self._add_scatters(size, A)
         for size in sizes(14, 22):
             rows = size // COLUMNS
             self._add(

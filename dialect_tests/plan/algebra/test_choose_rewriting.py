@@ -29,8 +29,8 @@ PLANS = {
     "SUMMM": (
         "s = sum(i, j, k : A(i,j) * B(j,k))",
         {"A": A, "B": B},
-        ["s.part(j) = sum(i : A(i,j))", "s.part.2(j) = sum(k : B(j,k))"],
-        "sum(j : s.part(j) * s.part.2(j))",
+        ["s.part(j) = sum(k : B(j,k))"],  # loops read from it, and add to no column sum of A
+        "sum(i, j : A(i,j) * s.part(j))",
     ),
     "BATAX": (
         "y(j) = beta * A(i,j) * A(i,k) * x(k)",
@@ -77,8 +77,8 @@ PLANS = {
     "3-paths": (
         "s = A(i,j) * A(j,k) * A(k,l)",
         {"A": A},
-        ["s.part(j) = sum(i : A(i,j))", "s.part.2(k) = sum(l : A(k,l))"],
-        "sum(j, k : s.part(j) * A(j,k) * s.part.2(k))",
+        ["s.part(k) = sum(l : A(k,l))", "s.part.2(j) = sum(k : A(j,k) * s.part(k))"],
+        "sum(i, j : A(i,j) * s.part.2(j))",
     ),
     "3-stars": (
         "s = A(i,j) * A(i,k) * A(i,l)",
@@ -135,6 +135,8 @@ def test_the_plan_is_the_best_by_hand(name: str) -> None:
 
 BY_BLAS = " by BLAS"
 STEPS = [field.name for field in fields(MACHINE) if field.name != "processor"]
+# Whether loops read from a vector or add to one is decided by these two times, and by nothing else.
+DECIDED_BY = dict.fromkeys(("SUMMM", "3-paths"), ("look_up", "scatter"))
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -144,9 +146,11 @@ def test_plans_are_the_same_on_machines_that_are_a_little_different(step: str, m
         time = getattr(MACHINE, step)
         changed = tuple(factor * each for each in time) if isinstance(time, tuple) else factor * time
         monkeypatch.setattr(part_store, "MACHINE", replace(MACHINE, **{step: changed}))
-        for text, facts, parts, value in PLANS.values():
+        for name, (text, facts, parts, value) in PLANS.items():
             found = rewritten(text, facts)
             assert found is not None
+            if step in DECIDED_BY.get(name, ()):
+                continue
             # Whether BLAS or loops make a part may differ: both do it in nearly the same time.
             assert [str(part).removesuffix(BY_BLAS) for part in found.parts] == [p.removesuffix(BY_BLAS) for p in parts]
             assert str(found.value) == value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from measuring_machine.fitted_times import fitted, module_of
+from measuring_machine.makes_of_processors import SCATTERS, between_makes
 from measuring_machine.timed_kernels import (
     ARRAY,
     COLUMNS,
@@ -43,6 +44,11 @@ def times_of_kernels(step: MachineTimes) -> dict[str, float]:
         "sparse_result": step.call + step.sparse_result,
         "rows": rows,
         "vector": rows + ENTRIES * step.look_up,
+        **{f"cleared {n}": float(n) for n in (MATRIX, *FAR_SIZES)},
+        **{
+            f"scattered {n}": n + ENTRIES * (each + step.walk)
+            for n, each in zip((MATRIX, *FAR_SIZES), (step.scatter, *step.far_scatters), strict=True)
+        },
         "scaled": step.sparse_result + ENTRIES * (step.walk + step.look_up + step.append),
         "met": rows - ENTRIES * step.walk + 2 * ENTRIES * step.meet,
         "entered": walked + lines * step.enter + PRODUCTS * (step.walk + step.look_up),
@@ -86,6 +92,14 @@ def test_the_table_is_one_that_the_script_writes() -> None:
     assert MACHINE.processor
 
 
+def test_the_table_is_between_those_of_makes_that_differ() -> None:
+    """What was measured of one make alone is written over, so that the plans of others stay right."""
+    assert module_of(between_makes(replace(MACHINE, scatter=99.0, far_scatters=(99.0,) * 4))) == module_of(MACHINE)
+    shares = [MACHINE.scatter / MACHINE.look_up, *np.divide(MACHINE.far_scatters, MACHINE.far_look_ups)]
+    for share, of_makes in zip(shares, zip(*SCATTERS.values(), strict=True), strict=True):
+        assert min(of_makes) - 0.05 <= share <= max(of_makes) + 0.05
+
+
 def test_the_table_is_plausible() -> None:
     """What holds on any processor: nothing is free, and what reads further memory or more of it takes longer."""
     assert all(np.min(getattr(MACHINE, field.name)) > 0 for field in fields(MACHINE) if field.name != "processor")
@@ -94,6 +108,9 @@ def test_the_table_is_plausible() -> None:
     assert MACHINE.append < MACHINE.insert
     assert sorted(MACHINE.far_look_ups) == list(MACHINE.far_look_ups)
     assert MACHINE.look_up < MACHINE.far_look_ups[0]
+    assert sorted(MACHINE.far_scatters) == list(MACHINE.far_scatters)
+    pairs = zip((MACHINE.scatter, *MACHINE.far_scatters), (MACHINE.look_up, *MACHINE.far_look_ups), strict=True)
+    assert all(scatter >= look_up for scatter, look_up in pairs)
     assert MACHINE.enter < MACHINE.far_enters[0] < MACHINE.far_enters[-1]
     assert MACHINE.convert < MACHINE.far_converts[0] < MACHINE.far_converts[-1]
     assert MACHINE.write < MACHINE.fresh_write
@@ -105,6 +122,7 @@ def test_times_grow_with_arrays() -> None:
     sizes_of_arrays = [0.0, 1.0, 1000.0, 65536.0, 1e5, 262144.0, 5e5, 1048576.0, 3e6, 16777216.0, 1e12]
     for time, near, far in (
         (MACHINE.look_up_in, MACHINE.look_up, MACHINE.far_look_ups),
+        (MACHINE.scatter_in, MACHINE.scatter, MACHINE.far_scatters),
         (MACHINE.enter_in, MACHINE.enter, MACHINE.far_enters),
         (MACHINE.convert_into, MACHINE.convert, MACHINE.far_converts),
     ):

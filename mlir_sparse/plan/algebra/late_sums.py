@@ -94,7 +94,7 @@ def least_of_loops(factors: Sequence[EntrySet], nanoseconds: float, elements: fl
         return nanoseconds
     machine = nests.machine
     written = max(machine.write, machine.fresh_write) + machine.far_line / 8
-    return (nanoseconds - elements * written) / (1 + machine.look_up_in(elements) / machine.walk)
+    return (nanoseconds - elements * written) / (1 + machine.scatter_in(elements) / machine.walk)
 
 
 def _all_inserted(factors: Sequence[EntrySet], kept: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mlir_sparse.plan.algebra.copied_operands import CopiedOperand
@@ -201,25 +201,35 @@ class LoopNest:
         return max(1.0, self.estimates.space(first)) if first & variables else 1.0
 
     def _reads(self, loops: Sequence[Loop]) -> float:
-        """Returns the time of reading elements of arrays, each in the outermost loop that has all its variables.
+        """Returns the time of reading elements of arrays, and of adding to those of the result.
 
-        Loops over just these come to the elements in order, others in none.
+        Each is read in the outermost loop that has all its variables.
         """
-        space = self.estimates.space
-        read = [(outer, min(a.entries, space(outer))) for a in self.arrays if (outer := a.variables & ~self.rows)]
+        space, look_up = self.estimates.space, self.machine.look_up_in
+        found = 0.0
+        for array in self.arrays:
+            if outer := array.variables & ~self.rows:
+                found += self._in_some_order(outer, min(array.entries, space(outer)), loops, look_up)
         if self.inserts:
             masks = [one for one in self.sparse if len(self.sparse) > 1 and one.variables == self.result]
-            read += [(self.result, space(self.result)) for _ in masks]
-        elif outer := self.result & ~self.rows:
-            read.append((outer, space(outer)))
-        found, machine = 0.0, self.machine
-        for variables, elements in read:
-            loop = _outermost(variables, loops)
-            ordered = loop.inside == variables
-            near = 1.0 if ordered else elements / self._slices(variables, loops)
-            found += loop.iterations * machine.look_up_in(near)
-            if not ordered and near < elements and elements > machine.near:
-                found += min(loop.iterations, elements / 8) * machine.far_line
+            return found + sum([self._in_some_order(self.result, space(self.result), loops, look_up) for _ in masks])
+        if outer := self.result & ~self.rows:
+            # Rows of arrays that are added to a row of the result are counted where loops go over them.
+            each = look_up if self.result & self.rows else self.machine.scatter_in
+            found += self._in_some_order(outer, space(outer), loops, each)
+        return found
+
+    def _in_some_order(
+        self, variables: int, elements: float, loops: Sequence[Loop], each: Callable[[float], float]
+    ) -> float:
+        """Returns the time of coming to elements over some variables; loops over just these do so in order."""
+        loop, machine = _outermost(variables, loops), self.machine
+        if loop.inside == variables:
+            return loop.iterations * machine.look_up
+        near = elements / self._slices(variables, loops)
+        found = loop.iterations * each(near)
+        if near < elements and elements > machine.near:
+            found += min(loop.iterations, elements / 8) * machine.far_line
         return found
 
     def _inner(self, loops: Sequence[Loop]) -> float:

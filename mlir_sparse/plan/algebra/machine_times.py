@@ -20,8 +20,10 @@ class MachineTimes:
     Args:
         processor: the processor that they were measured on.
         walk: an iteration of a loop over the entries of one row, or over rows.
-        look_up: an element of an array at a coordinate, read or added to, in the second-level cache.
+        look_up: an element of an array at a coordinate, read, in the second-level cache.
         far_look_ups: the same in arrays of `FAR_SIZES` elements, at coordinates in no order.
+        scatter: an element of a result that is added to at coordinates in no order, in the second-level cache.
+        far_scatters: the same in results of `FAR_SIZES` elements.
         meet: an entry of one of several rows that a loop goes over together.
         enter: the begin of a row that loops come to in no order, of a matrix that is in the second-level cache.
         far_enters: the same for matrices of `FAR_SIZES` entries.
@@ -48,6 +50,8 @@ class MachineTimes:
     walk: float
     look_up: float
     far_look_ups: tuple[float, ...]
+    scatter: float
+    far_scatters: tuple[float, ...]
     meet: float
     enter: float
     far_enters: tuple[float, ...]
@@ -77,6 +81,10 @@ class MachineTimes:
         True
         """
         return _at_size(elements, self.look_up, self.far_look_ups)
+
+    def scatter_in(self, elements: float) -> float:
+        """Returns the time of adding to an element of a result of a size at a coordinate, where these have no order."""
+        return _at_size(elements, self.scatter, self.far_scatters)
 
     def enter_in(self, entries: float) -> float:
         """Returns the time of beginning a row of a matrix of so many entries, where these have no order."""
