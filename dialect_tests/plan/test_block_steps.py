@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -155,6 +157,29 @@ def test_saved_kernels_have_blocks(tmp_path: Any) -> None:
     kernel.save(tmp_path / "loss.msk")
     with patch.object(blocks_of_rows, "_BLOCK", 1000):
         np.testing.assert_array_equal(ms.load(tmp_path / "loss.msk")(**read), expected)
+
+
+def test_rows_of_tensors_are_kept_as_long_as_these() -> None:
+    """Calls read the values as they are now, and those of other tensors; kernels keep no tensor's memory."""
+    text, value, parts = BY_ROWS["loss"]
+    given = operands()
+    kernel = kernel_of(text, value, given, parts)
+    read = {name: given[name] for name in kernel.parameters}
+    with patch.object(blocks_of_rows, "_BLOCK", 20_000):
+        for _ in range(3):
+            np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
+            kernel(**read)  # the first call was not the fast path
+            with patch.object(blocks_of_rows, "rows_between", side_effect=AssertionError("read anew")):
+                kernel(**read)
+            read["X"].storage.values[:] *= 2
+            np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
+            read["X"] = ms.tensor(2 * given["X"].to_scipy(), "CSR")
+            np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
+        values = weakref.ref(read["X"].storage.values)
+        read["X"] = given["X"]
+        del given
+        gc.collect()
+        assert values() is None
 
 
 def test_errors_of_a_block_reach_the_caller() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -26,9 +27,11 @@ Array = np.ndarray[Any, Any]
 # What runs a step on the values so far.
 Run = Callable[[Mapping[str, Value]], Value]
 
-# Bytes of the arrays of a block. A loss of 2000 x 2000 took 6.4 ms in blocks of 0.8 MB, 5.4 of 1.6, 5.1 of 3.2 to 4.8,
-# and 6.4 of 8; arrays of so many that they are made whole are in the caches.
-_BLOCK = 3 << 20
+# Bytes of the arrays of a block. A loss of 2000 x 2000 took 3.8 ms in blocks of 0.8 to 1.6 MB and 4.7 of 3 with 2 MB of
+# second-level cache for each processor, and with less of it 5.1 ms of 3.2 to 4.8 MB, 5.4 of 1.6, and 6.4 of 8.
+_BLOCK = 3 << 19
+# Arrays of no more blocks than these are made whole: they are in the caches.
+_WHOLE = 2
 
 
 def rows_of_block(blocks: Blocks, extents: Mapping[str, int]) -> int:
@@ -40,7 +43,7 @@ def rows_of_block(blocks: Blocks, extents: Mapping[str, int]) -> int:
     """
     rows = extents[blocks.rows[0]]
     row = sum(_row_bytes(array, extents) for array in blocks.arrays)
-    return 0 if rows * row <= _BLOCK else max(1, _BLOCK // row)
+    return 0 if rows * row <= _WHOLE * _BLOCK else max(1, _BLOCK // row)
 
 
 def _row_bytes(array: BlockArray, extents: Mapping[str, int]) -> int:
@@ -75,6 +78,7 @@ class BlocksOfRows:
         self._extents = extents
         self._rows = rows
         self._runs: dict[int, list[Run]] = {}
+        self._cuts: dict[str, _Cuts] = {}
 
     def __call__(self, values: Mapping[str, Value]) -> Value:
         """Returns the result, in the array that its name has among the values if there is one."""
@@ -114,13 +118,25 @@ class BlocksOfRows:
         part = np.empty_like(result) if blocks.adds else None
         while (begin := _taken(begins)) is not None:
             end = min(begin + most, self._extents[blocks.rows[0]])
-            some = {**values, **{cut: _cut(values[cut], begin, end) for cut in blocks.cut}}
+            some = {**values, **{cut: self._cut(cut, values[cut], begin, end) for cut in blocks.cut}}
             some |= {array: rows[: end - begin] for array, rows in arrays.items()}
             some[name] = result[begin:end] if part is None else part
             for made, run in zip(self._names, self._steps(end - begin), strict=True):
                 some[made] = run(some)
             if part is not None:
                 np.add(result, part, out=result)
+
+    def _cut(self, name: str, value: Value, begin: int, end: int) -> Value:
+        """Returns some rows of an operand; those of a tensor, whose structure never changes, are kept as long as it."""
+        if not isinstance(value, SparseTensor):
+            return value[begin:end]
+        cuts = self._cuts.get(name)
+        if cuts is None or cuts.tensor() is not value:
+            cuts = self._cuts[name] = _Cuts(value)
+        found = cuts.rows.get((begin, end))
+        if found is None:
+            found = cuts.rows[begin, end] = _rows_of(value, begin, end)
+        return found
 
     def _array(self, array: BlockArray, rows: int) -> Array:
         return reserved((rows, *(self._extents[name] for name in array.variables[1:])), array.dtype)
@@ -143,11 +159,17 @@ def _taken(begins: deque[int]) -> int | None:
         return None
 
 
-def _cut(value: Value, begin: int, end: int) -> Value:
-    if not isinstance(value, SparseTensor):
-        return value[begin:end]
-    rows = rows_between(value, begin, end)
+class _Cuts:
+    """The rows of a tensor that calls have read, until nobody else has the tensor: they share its memory."""
+
+    def __init__(self, tensor: SparseTensor) -> None:
+        rows = self.rows = dict[tuple[int, int], SparseTensor]()
+        self.tensor = weakref.ref(tensor, lambda _: rows.clear())
+
+
+def _rows_of(matrix: SparseTensor, begin: int, end: int) -> SparseTensor:
+    rows = rows_between(matrix, begin, end)
     # As `operand_of` would find out anew.
-    storage, identity = rows.storage, operand_of(value).type_id
+    storage, identity = rows.storage, operand_of(matrix).type_id
     rows._operand = _native.Operand(identity, rows.shape, storage.level_sizes, list(storage.buffers()), False)
     return rows
