@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -13,13 +14,14 @@ from mlir_sparse.arrays.compact_products import compacted, wide_labels
 from mlir_sparse.arrays.contraction import cast
 from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.arrays.operator_kernels import access, assignment, computed
+from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Binary, BinaryOp, Call, Expr
 from mlir_sparse.spec import promote
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["is_planned", "planned", "shape_of", "types_of"]
+__all__ = ["is_planned", "planned", "recently", "shape_of", "types_of"]
 
 _Join = Callable[[Expr, Expr], Expr]
 
@@ -44,6 +46,8 @@ _UNITING: dict[np.ufunc, _Join] = {
     np.logical_and: partial(Binary, BinaryOp.AND),
     np.logical_or: partial(Binary, BinaryOp.OR),
 }
+# Of ufuncs of two tensors that kernels loop over as they are stored.
+_recent: dict[np.ufunc, RecentKernels] = {}
 # These convert each operand to a truth value by itself.
 _LOGICAL = (np.logical_and, np.logical_or)
 
@@ -79,6 +83,7 @@ def types_of(operands: Sequence[Operand]) -> str:
 
 def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dtype: Any = None) -> Any:
     """Computes a ufunc that `is_planned` of two operands with a kernel; NumPy chooses the type where dtype is None."""
+    given = operands if dtype is None else None
     left, right, result = _loop_types(ufunc, operands, dtype)
     # Comparisons and logic compute in the operands' common type, as kernels do.
     result = left if result == np.bool_ else result
@@ -97,8 +102,17 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
     join = _ARITHMETIC.get(ufunc) or _UNITING[ufunc]
     make = lambda: assignment(names, join(access(0, labels[0]), access(1, labels[1])))  # noqa: E731
     run = partial(computed, (ufunc, *labels, len(shape)), make)
-    wide = {} if _looped_as_stored(ready, labels) else wide_labels(ready, labels)
+    if _looped_as_stored(ready, labels):
+        kept = given is not None and all(map(operator.is_, ready, given))
+        return run(ready, recent=_recent.setdefault(ufunc, RecentKernels()) if kept else None)
+    wide = wide_labels(ready, labels)
     return compacted(run, ready, labels, names, wide) if wide else run(ready)
+
+
+def recently(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
+    """Returns the result of a ufunc of operands that an earlier call's kernel takes; None without one."""
+    recent = _recent.get(ufunc)
+    return None if recent is None else recent.run(operands)
 
 
 def _looped_as_stored(operands: Sequence[Any], labels: Sequence[Labels]) -> bool:

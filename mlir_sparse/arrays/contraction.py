@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from typing import Any
@@ -12,8 +13,10 @@ from mlir_sparse.arrays.broadcast import Labels, Value, diagonal_of, squeezed
 from mlir_sparse.arrays.compact_products import compacted, wide_labels
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.operator_kernels import access, assignment
+from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile, evaluate
+from mlir_sparse.compile.repeated_calls import REPEATED
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import DTypeError, ExtentError
@@ -95,6 +98,7 @@ def contracted(
     semiring: Any = None,
     casting: str = "safe",
     optimize: str | None = None,
+    recent: RecentKernels | None = None,
 ) -> Any:
     """Returns the product of prepared operands, summed over the indices that the output lacks, in one kernel.
 
@@ -108,6 +112,7 @@ def contracted(
         semiring: the meaning of products and sums; None for NumPy's.
         casting: the casts allowed to an array for the result, as in `numpy.can_cast`.
         optimize: as for `compile`.
+        recent: where to keep the kernel, if it takes these very operands; for a dense result alone.
 
     A result with an axis of more than 2^31 - 1 elements is sparse, unless `out` is dense.
     """
@@ -121,7 +126,14 @@ def contracted(
     if isinstance(out, np.ndarray) and out.dtype != common and semiring is None:
         return _copied(contracted(operands, labels, output, "dense", optimize=optimize), out, casting)
     text, tensors, ring = _statement(operands, labels, output, common, semiring)
-    return evaluate(text, out=out, semiring=ring, optimize=optimize, **tensors)
+    found = evaluate(text, out=out, semiring=ring, optimize=optimize, **tensors)
+    if recent is not None and type(found) is np.ndarray and _are(operands, tuple(tensors.values())):
+        recent.keep(REPEATED.known(text, ring, tensors))
+    return found
+
+
+def _are(operands: Sequence[Value], others: Sequence[Value]) -> bool:
+    return len(operands) == len(others) and all(map(operator.is_, operands, others))
 
 
 def planned(

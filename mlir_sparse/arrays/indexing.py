@@ -11,6 +11,7 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
+from mlir_sparse.arrays.one_element import element
 from mlir_sparse.arrays.row_ranges import entries_between
 from mlir_sparse.errors import ExtentError, IndexRangeError, OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
@@ -55,6 +56,9 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     >>> item(A, (0, 1)), item(A, 1).to_numpy().tolist()
     (np.float64(2.0), [3.0, 0.0])
     """
+    found = element(tensor, key)
+    if found is not None:
+        return found
     parts = _expanded(key if isinstance(key, tuple) else (key,), tensor.ndim)
     basic, pick = _resolved(parts, tensor.shape)
     used = [part for part in basic if part is not _NEW]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from mlir_sparse.arrays.flat_places import Array
+from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.notation import Access, Assignment, AssignOp, Expr, IndexVar
@@ -21,7 +22,11 @@ _kernels: dict[Hashable, CompiledKernel] = {}
 
 
 def computed(
-    operation: Hashable, make: Callable[[], Assignment], operands: Sequence[Value], out: str | None = None
+    operation: Hashable,
+    make: Callable[[], Assignment],
+    operands: Sequence[Value],
+    out: str | None = None,
+    recent: RecentKernels | None = None,
 ) -> Any:
     """Computes an operation on operands.
 
@@ -30,6 +35,7 @@ def computed(
         make: returns the assignment on `a0`, `a1`, ...; called for new combinations only.
         operands: arrays and tensors.
         out: the storage of the result; inferred when None.
+        recent: where to keep the kernel, for calls on the same operands.
     """
     key = (operation, out, *map(_signature, operands))
     kernel = _kernels.get(key)
@@ -39,6 +45,8 @@ def computed(
         if len(_kernels) >= _CAPACITY:
             _kernels.clear()
         _kernels[key] = kernel
+    if recent is not None:
+        recent.keep(kernel)
     return kernel(*operands)
 
 

@@ -18,6 +18,7 @@ from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
+from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.arrays.reshape import expanded
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
@@ -27,6 +28,8 @@ __all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
 
 # Ufuncs for which one zero has the effect of many.
 _IDEMPOTENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.multiply, np.logical_and, np.logical_or)
+# Of sums over one axis, or over all.
+_recent_sums: dict[int | None, RecentKernels] = {}
 _REDUCIBLE = (np.add, *_IDEMPOTENT, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_xor)
 
 
@@ -51,6 +54,9 @@ def reduced(
     >>> reduced(np.maximum, tensor([[0.0, 2.0], [-3.0, -1.0]]), axis=1)
     array([ 2., -1.])
     """
+    recent = _recent_sums.get(axis) if ufunc is np.add and dtype is None and not keepdims and _is_plain(axis) else None
+    if recent is not None and (total := recent.run((tensor,))) is not None:
+        return total if total.ndim else total[()]
     if ufunc not in _REDUCIBLE:
         names = ", ".join(known.__name__ for known in _REDUCIBLE)
         raise UnsupportedError(
@@ -59,7 +65,9 @@ def reduced(
     axes = axes_of(axis, tensor.ndim)
     wanted = _dtype_of(ufunc, tensor.dtype, None if dtype is None else numpy_dtype(dtype))
     if ufunc is np.add:
-        found = _summed(tensor, axes, wanted)
+        if recent is None and dtype is None and _is_plain(axis):
+            recent = _recent_sums.setdefault(axis, RecentKernels())
+        found = _summed(tensor, axes, wanted, recent)
     elif prod(tensor.shape[axis] for axis in axes) == 0:
         found = _of_nothing(ufunc, tensor, axes, wanted)
     else:
@@ -78,11 +86,18 @@ def _dtype_of(ufunc: np.ufunc, present: np.dtype[Any], dtype: np.dtype[Any] | No
         ) from None
 
 
-def _summed(tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _is_plain(axis: Any) -> bool:
+    return axis is None or type(axis) is int
+
+
+def _summed(
+    tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any], recent: RecentKernels | None = None
+) -> Any:
     wide = _summed_in(dtype)
     names = _axis_names(tensor.ndim)
     kept = tuple([name for axis, name in enumerate(names) if axis not in axes])
-    found = contracted([cast(tensor, wide)], [names], kept)
+    ready = cast(tensor, wide)
+    found = contracted([ready], [names], kept, recent=recent if ready is tensor and wide == dtype else None)
     return found if wide == dtype else found.astype(dtype)
 
 

@@ -16,12 +16,7 @@ from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
 from mlir_sparse.compile.explain_build import explained
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
-from mlir_sparse.compile.statement_optimizer import (
-    DataSketches,
-    rewriting_for,
-    rewriting_for_types,
-    sketches_of,
-)
+from mlir_sparse.compile.statement_optimizer import DataSketches, rewriting_for, rewriting_for_types, sketches_of
 from mlir_sparse.compile.statement_plans import StatementPlans
 from mlir_sparse.compile.write_kernel import write_kernel
 from mlir_sparse.encoding import TensorType
@@ -45,9 +40,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 
 __all__ = ["Kernel"]
 
-Array = np.ndarray[Any, Any]
-Value = Array | SparseTensor
-
+Value = np.ndarray[Any, Any] | SparseTensor
 _Types = tuple[TensorType, ...]
 
 
@@ -55,9 +48,8 @@ class Kernel(StatementKernel):
     """A compiled assignment, for tensors of its types with any shape.
 
     Call it with its operands, in the order in which the notation first names them or by name: `spmv(A, x)`,
-    `spmv(A=A, x=x, out=y)`. With `out=` a dense result is written in place and nothing is allocated.
-
-    Calls may come from several threads at once.
+    `spmv(A=A, x=x, out=y)`. With `out=` a dense result is written in place and nothing is allocated. Calls may come
+    from several threads at once.
     """
 
     def __init__(
@@ -138,12 +130,17 @@ class Kernel(StatementKernel):
             ExtentError: for shapes that do not fit together.
         """
         last = self._last
-        if last is not None:
-            given = in_order(self.parameters, operands, named) if named else operands
-            returned = None if given is None else last.direct(given, out)
-            if returned is not None:
+        given = in_order(self.parameters, operands, named) if named else operands
+        if last is not None and given is not None:
+            if (returned := last.direct(given, out)) is not None:
                 return returned
+            if (converted := operand_check.with_tensors(given)) is not None:
+                return self(*converted, out=out)
         return self._call(bind(self.spec.assignment, operands, named), out)
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result of a call like the last, for operands of any kind by position; None if they do not fit."""
+        return None if self._last is None else self._last.direct(operands, out)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
         with self._limits:

@@ -23,7 +23,7 @@ from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.composed_calls import evaluate_composed, reads_defined
 from mlir_sparse.compile.definitions.composed_kernel import compile_composed, composed_kernel
 from mlir_sparse.compile.kernel_settings import KernelSettings
-from mlir_sparse.compile.repeated_calls import RepeatedCalls
+from mlir_sparse.compile.repeated_calls import REPEATED
 from mlir_sparse.compile.statement_optimizer import DataSketches, depends_on_data, sketches_of
 from mlir_sparse.compile.switching_kernel import switching
 from mlir_sparse.compile.tuning.tuning_store import TuningRecord, tuned
@@ -44,7 +44,6 @@ __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "parse"]
 
 Array = np.ndarray[Any, Any]
 _Types = tuple[tuple[str, TensorType], ...]
-_repeated = RepeatedCalls()
 
 
 @overload
@@ -351,9 +350,11 @@ def evaluate(
     """
     key = None
     if tensors is None:
+        if target == "cpu":
+            named = operand_check.named_with_tensors(named)
         others = (semiring, target, via, schedule, threads, deterministic)
-        key = _repeated.key(text, out, others, optimize, named)
-        known = _repeated.get(key)
+        key = REPEATED.key(text, out, others, optimize, named)
+        known = REPEATED.get(key)
         if known is not None:
             return known(out=out if isinstance(out, np.ndarray) else None, **named)
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
@@ -361,9 +362,9 @@ def evaluate(
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         given = by_name(named, tensors)
         result, call = evaluate_composed(parse, evaluate, text, given, asked)
-        kernel = None if key is None else composed_kernel(parse, compile, _repeated, text, given, asked, call)
+        kernel = None if key is None else composed_kernel(parse, compile, REPEATED, text, given, asked, call)
         if kernel is not None:
-            _repeated.keep(key, kernel, by_data=False)
+            REPEATED.keep(key, kernel, by_data=False)
         return result
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
@@ -378,7 +379,7 @@ def evaluate(
         part = _Part(options)
         result, several = evaluate_comprehension(comprehension, given, out, target, part, optimizes=optimizes)
         if target == "cpu":
-            _repeated.keep(key, several, by_data=several.depends_on_data)
+            REPEATED.keep(key, several, by_data=several.depends_on_data)
         return result
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
@@ -392,5 +393,5 @@ def evaluate(
     made = _compiled_for(assignment, dict(values), out if array is None else "dense", options)
     result = made._call(values, array)
     if isinstance(made, Kernel) and not options.tuned:
-        _repeated.keep(key, made, by_data=depends_on_data(made.spec, options.optimize))
+        REPEATED.keep(key, made, by_data=depends_on_data(made.spec, options.optimize))
     return result

@@ -17,7 +17,7 @@ from mlir_sparse.compile.statement_optimizer import get_optimize
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import rounded_sketch
 
-__all__ = ["RepeatedCalls"]
+__all__ = ["REPEATED", "RepeatedCalls"]
 
 _MOST = 512
 # Values of these types compare equal only where `evaluate` takes them for the same: True is no number of threads.
@@ -97,6 +97,20 @@ class RepeatedCalls:
             while len(self._kernels) >= _MOST:
                 self._kernels.popitem(last=False)
             self._kernels[key] = kernel
+
+    def known(self, text: str, semiring: str | None, named: Mapping[str, Any]) -> CompiledKernel | None:
+        """Returns the kernel that `evaluate` took for a statement on such operands; None where it keeps none.
+
+        Args:
+            text: index notation.
+            semiring: the meaning of `+` and `*`.
+            named: the operands.
+        """
+        return self.get(self.key(text, None, (semiring, "cpu", "auto", None, None, False), None, named))
+
+
+REPEATED = RepeatedCalls()
+"""The kernels of all calls of `evaluate`."""
 
 
 def _has_sizes(key: Hashable) -> bool:

@@ -68,6 +68,9 @@ class _SwitchingKernel(Kernel):
             returned = self._small.direct(given, out)
             if returned is not None:
                 return returned
+            converted = operand_check.with_tensors(given)
+            if converted is not None:
+                return self(*converted, out=out)
         if given is None or len(given) != len(self.parameters) or (self._filled and self._look_full(given)):
             return super().__call__(*operands, out=out, **named)
         if not self._are_small(given):
@@ -77,6 +80,10 @@ class _SwitchingKernel(Kernel):
                 values[found.name] = found.value
                 return self._for(found)(*values.values(), out=out)
         return super().__call__(*operands, out=out, **named)
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        """Returns the result of a call on few elements, which are not looked at; None for other operands."""
+        return None if self._small is None else self._small.direct(operands, out)
 
     def _fast_path(
         self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value

@@ -22,10 +22,12 @@
 #include <pybind11/stl.h>
 
 #include "blas.hpp"
+#include "few.hpp"
 #include "join.hpp"
 #include "memory.hpp"
 #include "module.hpp"
 #include "operand.hpp"
+#include "short_method.hpp"
 #include "chunks.hpp"
 #include "threads.hpp"
 
@@ -66,6 +68,9 @@ constexpr std::int64_t kUnknown = -1;
 // Results of more bytes are allocated in Python, which checks the memory available first.
 constexpr std::int64_t kLarge = std::int64_t{1} << 26;
 
+// Calls on fewer entries keep the GIL: others wait no longer for it than a call takes that gives it up.
+constexpr std::int64_t kShort = 1 << 10;
+
 // The least number of elements, below other rows, in a chunk.
 constexpr std::size_t kStretch = 64;
 
@@ -84,8 +89,10 @@ class Interrupts {
   std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
 };
 
-// Makes the operand of a tensor that has none yet, or returns None; set by Python, and there as long as the process.
+// Makes the operand of a tensor that has none yet, or returns None, and the class of tensors; set by Python, and there
+// as long as the process.
 PyObject *operand_maker = nullptr;
+PyTypeObject *tensor_class = nullptr;
 
 py::object made(py::handle tensor) {
   PyObject *found = PyObject_CallOneArg(operand_maker, tensor.ptr());
@@ -95,6 +102,41 @@ py::object made(py::handle tensor) {
 }
 
 using Bounds = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// An array that somebody else keeps alive; null by default.
+class ArrayView {
+ public:
+  ArrayView() = default;
+  explicit ArrayView(py::handle array) : object_(array.ptr()) {}
+
+  static bool is_array(py::handle value) { return Py_TYPE(value.ptr()) == py::detail::npy_api::get().PyArray_Type_; }
+
+  std::size_t rank() const { return static_cast<std::size_t>(proxy()->nd); }
+  std::int64_t shape(std::size_t dim) const { return proxy()->dimensions[dim]; }
+  const py::ssize_t *begin() const { return proxy()->dimensions; }
+  const py::ssize_t *end() const { return proxy()->dimensions + proxy()->nd; }
+  std::int64_t size() const {
+    std::int64_t found = 1;
+    for (const py::ssize_t extent : *this) found *= extent;
+    return found;
+  }
+  char *data() const { return proxy()->data; }
+  std::int64_t item() const { return py::dtype(descriptor()).itemsize(); }
+  Range range() const { return {data(), data() + size() * item()}; }
+  // Whether elements are in C order and aligned.
+  bool is_plain() const { return has(py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_); }
+  bool writeable() const { return has(py::detail::npy_api::NPY_ARRAY_WRITEABLE_); }
+  bool is_of(const py::object &dtype) const {
+    return proxy()->descr == dtype.ptr() || py::handle(proxy()->descr).equal(dtype);
+  }
+
+ private:
+  py::detail::PyArray_Proxy *proxy() const { return py::detail::array_proxy(object_); }
+  py::object descriptor() const { return py::reinterpret_borrow<py::object>(proxy()->descr); }
+  bool has(int wanted) const { return (proxy()->flags & wanted) == wanted; }
+
+  PyObject *object_ = nullptr;
+};
 
 class Launcher {
  public:
@@ -128,7 +170,7 @@ class Launcher {
   // The operand of a tensor, which lives as long as the tensor; null for other objects.
   static const Operand *operand_of(py::handle argument) {
     const py::object held = held_by(argument);
-    return held ? held.cast<const Operand *>() : nullptr;
+    return held ? operand_in(held) : nullptr;
   }
 
   std::size_t operands() const { return parameters_.size() - (result_.sparse ? 0 : 1); }
@@ -155,10 +197,10 @@ class Launcher {
       if (!allocate(bound.extents, out)) return py::none();
     }
     Operand *unused = nullptr;
-    py::array &array = bound.arrays.back();
-    if (!take(parameters_.back(), out, unused, array, bound.keep)) return py::none();
+    ArrayView &array = bound.arrays.back();
+    if (!take(parameters_.back(), out, unused, array, bound)) return py::none();
     if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return py::none();
-    if (overlaps(bound.operands, bound.arrays)) return py::none();
+    if (overlaps(bound)) return py::none();
     const std::vector<Argument> views = arguments_of(bound);
     const std::optional<Diagonals> found = diagonals_of(bound, views, lows);
     if (!found) return py::none();
@@ -169,7 +211,7 @@ class Launcher {
     Interrupts interrupts;
     py::gil_scoped_release release;
     const auto goes_on = [&] { interrupts.check(); };
-    const std::int64_t rows = bound.extents[partition_->variable];
+    const std::int64_t rows = bound.extents[static_cast<std::size_t>(partition_->variable)];
     call_edge(views, lows, *found, 0, found->begin, goes_on);
     std::vector<Argument> inside = views;
     for (const auto &[parameter, low] : lows) shift(inside[static_cast<std::size_t>(parameter)].array, low);
@@ -177,6 +219,12 @@ class Launcher {
       call_rows(function_, *partition_, inside, found->begin, found->end, chunks, goes_on);
     call_edge(views, lows, *found, found->end, rows, goes_on);
     return out;
+  }
+
+  // Whether a call with a sparse result takes the arguments.
+  bool fits(const py::tuple &arguments) const {
+    Bound bound(*this);
+    return result_.sparse && take_all(arguments, parameters_.size(), bound) && within(bound);
   }
 
   // Fills the buffers of a sparse result; returns whether the arguments fit.
@@ -258,7 +306,7 @@ class Launcher {
     const JoinedCall call{function_,
                           *partition_,
                           views,
-                          bound.extents[partition_->variable],
+                          bound.extents[static_cast<std::size_t>(partition_->variable)],
                           result_.levels,
                           std::move(data),
                           std::move(capacities),
@@ -279,15 +327,28 @@ class Launcher {
   // The arguments of one call.
   struct Bound {
     explicit Bound(const Launcher &launcher)
-        : extents(launcher.variables_, kUnknown),
+        : extents(static_cast<std::size_t>(launcher.variables_), kUnknown),
           operands(launcher.parameters_.size(), nullptr),
-          arrays(launcher.parameters_.size(), py::reinterpret_steal<py::array>(py::handle())) {}
-    std::vector<std::int64_t> extents;
-    std::vector<Operand *> operands;
-    // Null until taken: a default py::array is a new NumPy array.
-    std::vector<py::array> arrays;
-    // Keeps the attributes of tensors alive until the end of the call.
-    std::vector<py::object> keep;
+          arrays(launcher.parameters_.size()) {}
+    Bound(const Bound &) = delete;
+    Bound &operator=(const Bound &) = delete;
+    ~Bound() {
+      for (PyObject *object : kept) Py_DECREF(object);
+    }
+    // Keeps an attribute of a tensor, or an array made of a number, alive until the end of the call.
+    void keep(py::object object) { kept.push_back(object.release().ptr()); }
+
+    Few<std::int64_t, 8> extents;
+    Few<Operand *, 8> operands;
+    Few<ArrayView, 8> arrays;
+    Few<PyObject *, 8> kept;
+  };
+
+  // The descriptors of dense arguments, and the addresses of all arguments.
+  struct Packed {
+    Few<std::int64_t, 32> words;
+    Few<void *, 8> pointers;
+    Few<void *, 32> addresses;
   };
 
   // The least and the greatest diagonal, and the rows on which all diagonals are inside the arrays.
@@ -297,14 +358,13 @@ class Launcher {
 
   // Calls a function whose result is the buffers with these descriptors.
   void call_sparse(const Bound &bound, std::vector<Descriptor1> &descriptors) const {
-    std::vector<std::int64_t> words;
-    std::vector<void *> pointers, packed;
-    pack(bound, words, pointers, packed);
+    Packed packed;
+    pack(bound, packed);
     std::vector<Descriptor1 *> addresses;
     for (Descriptor1 &descriptor : descriptors) addresses.push_back(&descriptor);
-    for (Descriptor1 *&address : addresses) packed.push_back(&address);
+    for (Descriptor1 *&address : addresses) packed.addresses.push_back(&address);
     py::gil_scoped_release release;
-    function_(packed.data());
+    function_(packed.addresses.data());
     end_stores();
   }
 
@@ -333,7 +393,7 @@ class Launcher {
     const Storage &storage = arguments[static_cast<std::size_t>(part.parameter)].storage;
     const std::int64_t first = storage.at(0, 0), last = storage.at(0, 1);
     if (first >= last) return std::nullopt;
-    Diagonals found{storage.at(1, first), storage.at(1, first), 0, bound.extents[partition_->variable]};
+    Diagonals found{storage.at(1, first), storage.at(1, first), 0, bound.extents[static_cast<std::size_t>(partition_->variable)]};
     for (std::int64_t p = first; p < last; ++p) {
       found.least = std::min(found.least, storage.at(1, p));
       found.greatest = std::max(found.greatest, storage.at(1, p));
@@ -351,7 +411,7 @@ class Launcher {
       found.begin = std::max(found.begin, -(found.least + low));
       found.end = std::min(found.end, arguments[p].array.shape.front() - (found.greatest + low));
     }
-    if (found.begin >= found.end) found.begin = found.end = bound.extents[partition_->variable];
+    if (found.begin >= found.end) found.begin = found.end = bound.extents[static_cast<std::size_t>(partition_->variable)];
     return found;
   }
 
@@ -389,7 +449,7 @@ class Launcher {
     if (arguments.size() != count) return false;
     for (std::size_t p = 0; p < count; ++p) {
       py::handle argument = PyTuple_GET_ITEM(arguments.ptr(), static_cast<py::ssize_t>(p));
-      if (!take(parameters_[p], argument, bound.operands[p], bound.arrays[p], bound.keep)) return false;
+      if (!take(parameters_[p], argument, bound.operands[p], bound.arrays[p], bound)) return false;
       if (!bind(parameters_[p], bound.operands[p], bound.arrays[p], bound.extents)) return false;
     }
     return true;
@@ -399,13 +459,12 @@ class Launcher {
   bool take_dense(const py::tuple &arguments, py::object &out, Bound &bound) const {
     if (result_.sparse || !take_all(arguments, parameters_.size() - 1, bound)) return false;
     if (out.is_none() && !allocate(bound.extents, out)) return false;
-    // Writing to a number would be lost.
-    if (Py_TYPE(out.ptr()) != py::detail::npy_api::get().PyArray_Type_) return false;
+    if (!ArrayView::is_array(out)) return false;  // writing to a number would be lost
     Operand *unused = nullptr;
-    py::array &array = bound.arrays.back();
-    if (!take(parameters_.back(), out, unused, array, bound.keep)) return false;
+    ArrayView &array = bound.arrays.back();
+    if (!take(parameters_.back(), out, unused, array, bound)) return false;
     if (!array.writeable() || !bind(parameters_.back(), nullptr, array, bound.extents)) return false;
-    return !overlaps(bound.operands, bound.arrays) && within(bound);
+    return !overlaps(bound) && within(bound);
   }
 
   static bool has_sizes(const Bound &bound, const Bounds &bounds) {
@@ -425,51 +484,57 @@ class Launcher {
   // The attribute of a tensor that holds its operand, which is made where there is none yet; null for other objects.
   static py::object held_by(py::handle argument) {
     static PyObject *name = PyUnicode_InternFromString("_operand");
+    if (Py_TYPE(argument.ptr()) != tensor_class) return {};
     py::object held = py::reinterpret_steal<py::object>(PyObject_GetAttr(argument.ptr(), name));
     if (!held) PyErr_Clear();
     if (held && held.is_none() && operand_maker) held = made(argument);
-    return held && py::isinstance<Operand>(held) ? held : py::object();
+    static const PyObject *operand_class = py::type::of<Operand>().ptr();
+    return held && reinterpret_cast<PyObject *>(Py_TYPE(held.ptr())) == operand_class ? held : py::object();
   }
 
-  static bool take(const Parameter &parameter, py::handle argument, Operand *&operand, py::array &array,
-                   std::vector<py::object> &keep) {
+  // The value of an object of the class Operand.
+  static Operand *operand_in(const py::object &held) {
+    auto *instance = reinterpret_cast<py::detail::instance *>(held.ptr());
+    return static_cast<Operand *>(instance->get_value_and_holder().value_ptr());
+  }
+
+  static bool take(const Parameter &parameter, py::handle argument, Operand *&operand, ArrayView &array, Bound &bound) {
     if (parameter.sparse) {
       py::object held = held_by(argument);
       if (!held) return false;
-      operand = held.cast<Operand *>();
-      keep.push_back(std::move(held));
+      operand = operand_in(held);
+      bound.keep(std::move(held));
       return operand->type_id() == parameter.type_id;
     }
     // Subclasses of arrays may mean more than their memory, as masked arrays do: leave them to Python.
-    if (Py_TYPE(argument.ptr()) == py::detail::npy_api::get().PyArray_Type_) {
-      array = py::reinterpret_borrow<py::array>(argument);
+    if (ArrayView::is_array(argument)) {
+      array = ArrayView(argument);
     } else if (parameter.subscripts.empty()) {  // a number of NumPy's or Python's own
-      array = py::array::ensure(argument);
-      if (!array) return false;
+      py::array number = py::array::ensure(argument);
+      if (!number) return false;
+      array = ArrayView(number);
+      bound.keep(std::move(number));
     } else {
       return false;
     }
-    constexpr int wanted = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
-    if ((array.flags() & wanted) != wanted) return false;
-    const py::dtype dtype = array.dtype();
-    return dtype.is(parameter.dtype) || dtype.equal(parameter.dtype);
+    return array.is_plain() && array.is_of(parameter.dtype);
   }
 
-  static std::size_t rank_of(const Operand *operand, const py::array &array) {
-    return operand ? operand->shape().size() : static_cast<std::size_t>(array.ndim());
+  static std::size_t rank_of(const Operand *operand, const ArrayView &array) {
+    return operand ? operand->shape().size() : array.rank();
   }
-  static std::int64_t size_of(const Operand *operand, const py::array &array, std::size_t dim) {
-    return operand ? operand->shape()[dim] : array.shape(static_cast<py::ssize_t>(dim));
+  static std::int64_t size_of(const Operand *operand, const ArrayView &array, std::size_t dim) {
+    return operand ? operand->shape()[dim] : array.shape(dim);
   }
 
   // Gives each index variable its extent, or checks the one it has.
-  static bool bind(const Parameter &parameter, const Operand *operand, const py::array &array,
-                   std::vector<std::int64_t> &extents) {
+  static bool bind(const Parameter &parameter, const Operand *operand, const ArrayView &array,
+                   Few<std::int64_t, 8> &extents) {
     if (rank_of(operand, array) != parameter.subscripts.size()) return false;
     for (std::size_t d = 0; d < parameter.subscripts.size(); ++d) {
       const Subscript &subscript = parameter.subscripts[d];
       if (!subscript.is_variable()) continue;
-      std::int64_t &extent = extents[subscript.terms[0].second];
+      std::int64_t &extent = extents[static_cast<std::size_t>(subscript.terms[0].second)];
       const std::int64_t size = size_of(operand, array, d);
       if (extent == kUnknown) extent = size;
       if (extent != size) return false;
@@ -489,10 +554,10 @@ class Launcher {
     return true;
   }
 
-  static bool inside(const Subscript &subscript, std::int64_t size, const std::vector<std::int64_t> &extents) {
+  static bool inside(const Subscript &subscript, std::int64_t size, const Few<std::int64_t, 8> &extents) {
     __int128 low = subscript.constant, high = subscript.constant;
     for (const auto &[coefficient, variable] : subscript.terms) {
-      const std::int64_t extent = extents[variable];
+      const std::int64_t extent = extents[static_cast<std::size_t>(variable)];
       if (extent == kUnknown) return false;
       if (extent == 0) return true;  // the loop over this variable never runs
       (coefficient > 0 ? high : low) += static_cast<__int128>(coefficient) * (extent - 1);
@@ -500,7 +565,7 @@ class Launcher {
     return low >= 0 && high < size;
   }
 
-  bool allocate(const std::vector<std::int64_t> &extents, py::object &out) const {
+  bool allocate(const Few<std::int64_t, 8> &extents, py::object &out) const {
     std::vector<py::ssize_t> shape;
     const auto dtype = py::reinterpret_borrow<py::dtype>(parameters_.back().dtype);
     std::int64_t bytes = dtype.itemsize();
@@ -515,53 +580,53 @@ class Launcher {
     return true;
   }
 
-  static bool overlaps(const std::vector<Operand *> &operands, const std::vector<py::array> &arrays) {
-    const Range out = range_of(arrays.back());
-    for (std::size_t p = 0; p + 1 < arrays.size(); ++p) {
-      if (operands[p]) {
-        for (const Range &range : operands[p]->ranges())
+  static bool overlaps(const Bound &bound) {
+    const Range out = bound.arrays.back().range();
+    for (std::size_t p = 0; p + 1 < bound.arrays.size(); ++p) {
+      if (const Operand *operand = bound.operands[p]) {
+        for (const Range &range : operand->ranges())
           if (range.overlaps(out)) return true;
-      } else if (range_of(arrays[p]).overlaps(out)) {
+      } else if (bound.arrays[p].range().overlaps(out)) {
         return true;
       }
     }
     return false;
   }
 
-  // Lays the arguments out; `words` and `pointers` hold the dense descriptors and must live until the call returns.
-  void pack(const Bound &bound, std::vector<std::int64_t> &words, std::vector<void *> &pointers,
-            std::vector<void *> &packed) const {
-    const std::vector<py::array> &arrays = bound.arrays;
-    words.resize(words_ + 1);
-    pointers.resize(parameters_.size() + 1);
+  // Lays the arguments out; what is packed must live until the call returns.
+  void pack(const Bound &bound, Packed &packed) const {
+    packed.words.resize(words_ + 1);
+    packed.pointers.resize(parameters_.size() + 1);
     std::size_t at = 0;
     for (std::size_t p = 0; p < parameters_.size(); ++p) {
       if (bound.operands[p]) {
-        bound.operands[p]->append_to(packed);
+        bound.operands[p]->append_to(packed.addresses);
         continue;
       }
       const std::size_t rank = parameters_[p].subscripts.size();
-      std::int64_t *descriptor = &words[at];
+      std::int64_t *descriptor = &packed.words[at];
       at += 4 + 2 * rank;
-      const std::int64_t data = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(arrays[p].data()));
-      descriptor[0] = descriptor[1] = data;
+      const ArrayView &array = bound.arrays[p];
+      descriptor[0] = descriptor[1] = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(array.data()));
       descriptor[2] = 0;
       std::int64_t stride = 1;
       for (std::size_t d = rank; d-- > 0;) {
-        descriptor[3 + d] = arrays[p].shape(static_cast<py::ssize_t>(d));
+        descriptor[3 + d] = array.shape(d);
         descriptor[3 + rank + d] = stride;
         stride *= descriptor[3 + d];
       }
-      pointers[p] = descriptor;
-      packed.push_back(&pointers[p]);
+      packed.pointers[p] = descriptor;
+      packed.addresses.push_back(&packed.pointers[p]);
     }
   }
 
   // An estimate of the entries that a call visits.
   std::int64_t work_of(const Bound &bound) const {
-    __int128 work = partition_->stored.empty() ? bound.extents[partition_->variable] : 0;
-    for (const StoredPart &part : partition_->stored) work += bound.operands[part.parameter]->entries();
-    for (const int variable : partition_->factors) work = std::min<__int128>(work * bound.extents[variable], INT64_MAX);
+    const auto extent = [&](int variable) { return bound.extents[static_cast<std::size_t>(variable)]; };
+    __int128 work = partition_->stored.empty() ? extent(partition_->variable) : 0;
+    for (const StoredPart &part : partition_->stored)
+      work += bound.operands[static_cast<std::size_t>(part.parameter)]->entries();
+    for (const int variable : partition_->factors) work = std::min<__int128>(work * extent(variable), INT64_MAX);
     return static_cast<std::int64_t>(std::min<__int128>(work * partition_->weight, INT64_MAX));
   }
 
@@ -572,11 +637,11 @@ class Launcher {
         found[p].storage = bound.operands[p]->storage();
         continue;
       }
-      const py::array &array = bound.arrays[p];
+      const ArrayView &array = bound.arrays[p];
       Array &view = found[p].array;
-      view.data = static_cast<char *>(const_cast<void *>(array.data()));
-      view.item = array.itemsize();
-      view.shape.assign(array.shape(), array.shape() + array.ndim());
+      view.data = array.data();
+      view.item = array.item();
+      view.shape.assign(array.begin(), array.end());
       view.strides.assign(view.shape.size(), 1);
       for (std::size_t d = view.shape.size(); d-- > 1;) view.strides[d - 1] = view.strides[d] * view.shape[d];
     }
@@ -584,36 +649,36 @@ class Launcher {
   }
 
   // Calls in chunks if that is worthwhile; returns whether it did.
-  bool cut_dense(const Bound &bound) const {
-    if (!partition_) return false;
-    const std::int64_t work = work_of(bound);
+  bool cut_dense(const Bound &bound, std::int64_t work) const {
     if (work < 2 * static_cast<std::int64_t>(chunk_work())) return false;
     std::size_t chunks = chunks_of(*partition_, work, bound.arrays.back().size());
     // A chunk of a level below others is a part of each row above, which must be long enough.
     for (const StoredPart &part : partition_->stored)
       if (part.level > 0 && chunk_work() > 1)
-        chunks = std::min(chunks, static_cast<std::size_t>(bound.extents[partition_->variable]) / kStretch);
+        chunks = std::min(chunks, static_cast<std::size_t>(bound.extents[static_cast<std::size_t>(partition_->variable)]) / kStretch);
     if (chunks < 2) return false;
     const std::vector<Argument> arguments = arguments_of(bound);
     Interrupts interrupts;
     py::gil_scoped_release release;
-    call_in_chunks(function_, *partition_, arguments, bound.extents[partition_->variable], chunks,
+    call_in_chunks(function_, *partition_, arguments, bound.extents[static_cast<std::size_t>(partition_->variable)], chunks,
                    [&] { interrupts.check(); });
     return true;
   }
 
   py::object call_dense(const Bound &bound, py::object out) const {
-    if (cut_dense(bound)) return out;
-    std::vector<std::int64_t> words;
-    std::vector<void *> pointers, packed;
+    const std::int64_t work = partition_ ? work_of(bound) : kUnknown;
+    if (partition_ && cut_dense(bound, work)) return out;
+    Packed packed;
     // The function returns the descriptor of `out` again, which is not used.
-    std::vector<std::int64_t> ignored(4 + 2 * parameters_.back().subscripts.size());
+    Few<std::int64_t, 16> ignored(4 + 2 * parameters_.back().subscripts.size());
     void *result = ignored.data();
-    packed.push_back(&result);
-    pack(bound, words, pointers, packed);
-    {
+    packed.addresses.push_back(&result);
+    pack(bound, packed);
+    if (0 <= work && work < kShort) {
+      function_(packed.addresses.data());
+    } else {
       py::gil_scoped_release release;
-      function_(packed.data());
+      function_(packed.addresses.data());
     }
     return out;
   }
@@ -742,7 +807,7 @@ class ProgramLauncher {
   }
 
   // The result, or None for operands that do not fit, before anything is written.
-  py::object direct(const py::tuple &arguments, py::object out) const {
+  py::object direct(const py::tuple &arguments, py::object out) {
     if (arguments.size() != forms_.size()) return py::none();
     if (!out.is_none() && !may_take(out)) return py::none();
     std::vector<py::object> values = listed(arguments);
@@ -775,7 +840,7 @@ class ProgramLauncher {
   // Writes a product; returns whether the arrays have its sizes.
   static bool multiply(const BlasProduct &product, const py::object &left, const py::object &right,
                        const py::object &result, OnOneThread &blas) {
-    if (!is_array(left) || !is_array(right)) return false;
+    if (!ArrayView::is_array(left) || !ArrayView::is_array(right)) return false;
     const auto one = py::reinterpret_borrow<py::array>(left), other = py::reinterpret_borrow<py::array>(right);
     auto made = py::reinterpret_borrow<py::array>(result);
     if (one.nbytes() != product.left_bytes() || other.nbytes() != product.right_bytes() ||
@@ -788,29 +853,18 @@ class ProgramLauncher {
     return true;
   }
 
-  static bool is_array(const py::object &value) {
-    return Py_TYPE(value.ptr()) == py::detail::npy_api::get().PyArray_Type_;
-  }
-
-  static bool is_plain(const py::array &array) {
-    constexpr int wanted = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
-    return (array.flags() & wanted) == wanted;
-  }
-
   template <typename Shape>
-  static bool has(const py::array &array, const Shape &shape, const py::object &dtype) {
-    return array.ndim() == static_cast<py::ssize_t>(shape.size()) &&
-           std::equal(shape.begin(), shape.end(), array.shape()) && is_plain(array) &&
-           (array.dtype().is(dtype) || array.dtype().equal(dtype));
+  static bool has(const ArrayView &array, const Shape &shape, const py::object &dtype) {
+    return std::equal(shape.begin(), shape.end(), array.begin(), array.end()) && array.is_plain() && array.is_of(dtype);
   }
 
   // Whether an operand has its form, a number of entries within its bounds, and no memory of the result's.
   bool fits(const py::object &argument, std::size_t number, const py::object &out) const {
     const OperandForm &form = forms_[number];
     if (!form.dtype.is_none()) {
-      if (!is_array(argument)) return form.shape.empty();  // a number, or nothing that a launcher takes
-      const auto array = py::reinterpret_borrow<py::array>(argument);
-      return has(array, form.shape, form.dtype) && (out.is_none() || !range_of(array).overlaps(range_of_array(out)));
+      if (!ArrayView::is_array(argument)) return form.shape.empty();  // a number, or nothing that a launcher takes
+      const ArrayView array(argument);
+      return has(array, form.shape, form.dtype) && (out.is_none() || !array.range().overlaps(ArrayView(out).range()));
     }
     const Operand *operand = Launcher::operand_of(argument);
     if (!operand || operand->type_id() != form.type_id || operand->padded() || operand->shape() != form.shape)
@@ -820,16 +874,14 @@ class ProgramLauncher {
       if (operand->entries() < low || operand->entries() > high) return false;
     }
     if (out.is_none()) return true;
-    const Range range = range_of_array(out);
+    const Range range = ArrayView(out).range();
     return std::none_of(operand->ranges().begin(), operand->ranges().end(),
                         [&](const Range &one) { return one.overlaps(range); });
   }
 
-  static Range range_of_array(const py::object &out) { return range_of(py::reinterpret_borrow<py::array>(out)); }
-
   bool may_take(const py::object &out) const {
-    if (!is_array(out) || !steps_.back().writes()) return false;
-    const auto array = py::reinterpret_borrow<py::array>(out);
+    if (!ArrayView::is_array(out) || !steps_.back().writes()) return false;
+    const ArrayView array(out);
     return array.writeable() && has(array, steps_.back().shape, steps_.back().dtype);
   }
 
@@ -889,13 +941,15 @@ void register_launch(py::module_ &module) {
              return SmallResult{std::move(lengths), std::move(workspace), std::move(control), points};
            }),
            py::arg("lengths"), py::arg("workspace"), py::arg("control"), py::arg("points"));
-  py::class_<Launcher>(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.")
+  py::class_<Launcher> launcher(module, "Launcher", "A compiled kernel at an address, and what its arguments must be.");
+  define_short<Launcher, &Launcher::direct>(launcher, "direct");
+  launcher
       .def(py::init<std::uintptr_t, std::vector<Parameter>, Result, int, std::optional<Partition>, py::object>(),
            py::arg("address"), py::arg("parameters"), py::arg("result"), py::arg("variables"),
            py::arg("partition") = py::none(), py::arg("code") = py::none())
       .def("__call__", &Launcher::operator(), py::arg("arguments"), py::arg("out") = py::none())
-      .def("direct", &Launcher::direct, py::arg("arguments"), py::arg("out") = py::none())
       .def("accepts", &Launcher::accepts, py::arg("arguments"), py::arg("out"))
+      .def("fits", &Launcher::fits, py::arg("arguments"))
       .def("framed", &Launcher::framed, py::arg("arguments"), py::arg("out"), py::arg("lows"))
       .def("pieces", &Launcher::chunks, py::arg("arguments"), py::arg("points"))
       .def("join", &Launcher::join, py::arg("arguments"), py::arg("pieces"), py::arg("buffers"), py::arg("rooms"),
@@ -903,11 +957,12 @@ void register_launch(py::module_ &module) {
       .def("filled", &Launcher::filled, py::arg("arguments"), py::arg("small"))
       .def("fill", &Launcher::fill, py::arg("arguments"), py::arg("buffers"));
 
-  py::class_<SizedLauncher>(module, "SizedLauncher", "A launcher for operands with numbers of entries within bounds.")
+  py::class_<SizedLauncher> sized(module, "SizedLauncher", "A launcher for operands with numbers of entries within bounds.");
+  define_short<SizedLauncher, &SizedLauncher::direct>(sized, "direct");
+  sized
       .def(py::init<py::object, Bounds, std::vector<std::size_t>, std::size_t>(), py::arg("launcher"),
            py::arg("bounds") = Bounds(), py::arg("order") = std::vector<std::size_t>(), py::arg("count") = 0)
-      .def("within", &SizedLauncher::within, py::arg("bounds"))
-      .def("direct", &SizedLauncher::direct, py::arg("arguments"), py::arg("out") = py::none());
+      .def("within", &SizedLauncher::within, py::arg("bounds"));
 
   py::class_<ProgramStep>(module, "ProgramStep", "What a program calls, and where its operands and its result are among the program's values.")
       .def(py::init<py::object, std::vector<std::size_t>, std::size_t, std::vector<py::ssize_t>, py::dtype>(),
@@ -917,14 +972,20 @@ void register_launch(py::module_ &module) {
              return OperandForm{std::move(shape), std::move(dtype), type_id};
            }),
            py::arg("shape"), py::arg("dtype") = py::none(), py::arg("type_id") = 0);
-  py::class_<ProgramLauncher>(module, "ProgramLauncher", "Launchers one after the other, for operands of given shapes.")
+  py::class_<ProgramLauncher> program(module, "ProgramLauncher", "Launchers one after the other, for operands of given shapes.");
+  define_short<ProgramLauncher, &ProgramLauncher::direct>(program, "direct");
+  program
       .def(py::init<std::vector<ProgramStep>, std::vector<OperandForm>, std::size_t>(), py::arg("steps"), py::arg("forms"),
            py::arg("values"))
-      .def("within", &ProgramLauncher::within, py::arg("bounds"))
-      .def("direct", &ProgramLauncher::direct, py::arg("arguments"), py::arg("out") = py::none());
+      .def("within", &ProgramLauncher::within, py::arg("bounds"));
   module.def(
-      "make_operands_by", [](const py::object &maker) { operand_maker = maker.inc_ref().ptr(); }, py::arg("maker"),
-      "Sets the function that makes a tensor's operand where it has none yet; it returns None for other objects.");
+      "make_operands_by",
+      [](const py::object &maker, const py::type &tensors) {
+        operand_maker = maker.inc_ref().ptr();
+        tensor_class = reinterpret_cast<PyTypeObject *>(tensors.inc_ref().ptr());
+      },
+      py::arg("maker"), py::arg("tensors"),
+      "Sets the class of tensors, and the function that makes a tensor's operand where it has none yet, or returns None.");
 }
 
 }  // namespace mlir_sparse

@@ -11,6 +11,7 @@ PYBIND11_MODULE(_native, module) {
   module.attr("loaded_at") = duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
   mlir_sparse::register_pack(module);
   mlir_sparse::register_validate(module);
+  mlir_sparse::register_share_rows(module);
   mlir_sparse::register_convert(module);
   mlir_sparse::register_convert_matrix(module);
   mlir_sparse::register_degrees(module);

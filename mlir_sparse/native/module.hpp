@@ -9,6 +9,7 @@ namespace mlir_sparse {
 void register_pack(pybind11::module_ &module);      // coordinates to level storage
 void register_blas(pybind11::module_ &module);      // products by the BLAS that NumPy has
 void register_validate(pybind11::module_ &module);  // level buffers against their encoding
+void register_share_rows(pybind11::module_ &module);  // compressed rows of other libraries
 void register_convert(pybind11::module_ &module);   // level storage to coordinates
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
 void register_degrees(pybind11::module_ &module);   // how entries spread over coordinates

@@ -62,7 +62,8 @@ class Operand {
   std::int64_t entries() const { return descriptors_.back().size; }
   Storage storage() const { return {&descriptors_, &specifier_, &items_, &spreads_}; }
 
-  void append_to(std::vector<void *> &packed) {
+  template <typename List>
+  void append_to(List &packed) {
     for (Descriptor1 *&pointer : pointers_) packed.push_back(&pointer);
     packed.push_back(specifier_.data());
   }

@@ -60,12 +60,12 @@ def _form(dtype: DType, encoding: Encoding, shape: tuple[int, ...]) -> tuple[int
     return type_id(dtype, encoding), padded
 
 
-def _made(value: object) -> _native.Operand | None:
-    """Returns the argument for a tensor that is whole; None for other objects."""
-    return operand_of(value) if type(value) is SparseTensor and is_plain(value.encoding) else None
+def _made(value: SparseTensor) -> _native.Operand | None:
+    """Returns the argument for a tensor that is whole; None for others."""
+    return operand_of(value) if is_plain(value.encoding) else None
 
 
-_native.make_operands_by(_made)
+_native.make_operands_by(_made, SparseTensor)
 
 
 @lru_cache(maxsize=1024)

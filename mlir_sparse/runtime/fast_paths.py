@@ -50,6 +50,9 @@ class SparseCall:
             for variable, size in zip(axes, shape, strict=True):
                 if variable is None or extents.setdefault(variable, size) != size:
                     return None
+        # Of other types, the result's sizes may be wrong too: they are none of this call's to refuse.
+        if not self._call.launcher.fits(operands):
+            return None
         made = lay_out(self._call, operands, extents)
         self._small = None if made is None else self._of_small(operands, extents)
         return made

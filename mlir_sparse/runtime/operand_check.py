@@ -25,12 +25,15 @@ __all__ = [
     "check_storage",
     "check_structure",
     "is_ready",
+    "named_with_tensors",
     "type_of",
     "value_of",
+    "with_tensors",
 ]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
+_OURS = frozenset((np.ndarray, SparseTensor, float, int, complex))
 
 
 def value_of(name: str, source: object) -> Value:
@@ -49,6 +52,24 @@ def value_of(name: str, source: object) -> Value:
     if type(source) is not np.ndarray and is_sparse_source(source):
         return tensor(source)
     return _native_array(name, array_of(source, f"an array or tensor of numbers for {name}"))
+
+
+def with_tensors(operands: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns operands with other libraries' sparse arrays as tensors; None where there are none.
+
+    Raises:
+        SparseError: for data that `tensor` refuses.
+    """
+    foreign = [type(one) not in _OURS and is_sparse_source(one) for one in operands]
+    if not any(foreign):
+        return None
+    return tuple([tensor(one) if is_foreign else one for one, is_foreign in zip(operands, foreign, strict=True)])
+
+
+def named_with_tensors(named: dict[str, Any]) -> dict[str, Any]:
+    """Returns operands by name, those of other libraries that are sparse as tensors."""
+    converted = with_tensors(tuple(named.values()))
+    return named if converted is None else dict(zip(named, converted, strict=True))
 
 
 def _native_array(name: str, array: Array) -> Array:

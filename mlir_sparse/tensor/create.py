@@ -18,6 +18,7 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_semi_structured, is_torch_sparse
+from mlir_sparse.tensor.borders.scipy_rows import keep_form, shared_rows
 from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, storage_of_scipy
 from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
@@ -84,6 +85,9 @@ def tensor(
     >>> A.to_numpy().tolist()
     [[0.0, 4.0], [0.0, 0.0], [2.0, 0.0]]
     """
+    as_it_is = encoding is None and shape is None and dtype is None and not (drop_zeros or prune or parameters)
+    if as_it_is and (found := shared_rows(source)) is not None:
+        return found
     if drop_zeros or prune:
         whole = tensor(source, shape=shape, dtype=dtype)
         wanted = whole.encoding if encoding is None else encoding
@@ -97,7 +101,10 @@ def tensor(
         encoding = "NV_24"
     source, asked = as_host(source), _Asked(encoding, shape, dtype, sum_duplicates, parameters)
     if is_scipy(source):
-        return _from_library(source, default_encoding, storage_of_scipy, asked)
+        made = _from_library(source, default_encoding, storage_of_scipy, asked)
+        if as_it_is:
+            keep_form(source, made)
+        return made
     if is_torch_sparse(source):
         return _from_library(source, default_torch_encoding, storage_of_torch, asked)
     if isinstance(source, tuple) and len(source) == 2:

@@ -69,6 +69,8 @@ _REFLECTED = {
 
 
 def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
+    if len(operands) == 2 and type(operands[0]) is type(operands[1]):
+        return perform("elementwise", ufunc, operands)  # no other class has a say
     if any(_refuses(operand) for operand in operands):
         return NotImplemented
     if len(operands) == 2 and isinstance(operands[0], Operators):
@@ -198,6 +200,8 @@ class Operators:
         return _elementwise(np.square, self) if squares else _elementwise(np.power, self, other)
 
     def __matmul__(self, other: Any) -> Any:
+        if type(other) is np.ndarray:  # the most frequent, which no other class has a say in
+            return perform("matmul", self, other)
         return _product(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
