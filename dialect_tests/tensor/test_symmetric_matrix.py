@@ -101,7 +101,7 @@ def test_values_of_which_the_last_alone_differs() -> None:
 
 
 @pytest.mark.usefixtures("whatever_can_be_cut", "one_thread_and_two")
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64", "complex128", "S3"])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 300_001])
 def test_one_value_in_another_place_ends_a_comparison(dtype: str, count: int) -> None:
     """At both ends, in the middle, and where parts, blocks and streams of a thread begin and end."""

@@ -53,10 +53,10 @@ class KnownPlan:
         """
         if self._has_sizes and not self._has_similar_sizes(operands):
             return False
-        return all(self._is_symmetric(operands[number]) for number in self._symmetric)
-
-    def _is_symmetric(self, operand: Any) -> bool:
-        return type(operand) is SparseTensor and is_symmetric(operand)
+        for number in self._symmetric:
+            if type(operands[number]) is not SparseTensor or not is_symmetric(operands[number]):
+                return False
+        return True
 
     def _has_similar_sizes(self, operands: tuple[Any, ...]) -> bool:
         seen = tuple(map(id, operands))
