@@ -11,12 +11,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from mlir_sparse._mlir.held_interrupts import uninterrupted
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import BindingsError
 from mlir_sparse.process.forks import cached_property, no_fork
 from mlir_sparse.process.settings import BINDINGS

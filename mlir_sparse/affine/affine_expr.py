@@ -8,9 +8,10 @@ equal structure, and the printed text is MLIR's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, assert_never
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["AffineBinary", "AffineExpr", "AffineOp", "Constant", "Dim", "Symbol"]
 

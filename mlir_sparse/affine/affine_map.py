@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse.affine.affine_expr import AffineBinary, AffineExpr, Dim
 from mlir_sparse.affine.affine_printer import print_map
 from mlir_sparse.affine.inverse import infer_inverse, is_inverse
 from mlir_sparse.affine.simplify import binary
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import RankError
 
 __all__ = ["AffineMap"]

@@ -8,11 +8,11 @@ dimensions and digits. On these, equality, inverses and bounds are exact linear 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, assert_never
 
 from mlir_sparse.affine.affine_expr import AffineBinary, AffineExpr, AffineOp, Constant, Dim, Symbol
+from mlir_sparse.classes import dataclass
 
 __all__ = ["Atom", "Digit", "Form", "cuts_of", "digits_of", "form_of", "forms_of", "split"]
 

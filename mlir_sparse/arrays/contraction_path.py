@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mlir_sparse.arrays.broadcast import Labels
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, walk
 from mlir_sparse.spec import Part, Rewriting
 

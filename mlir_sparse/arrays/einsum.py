@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,6 +13,7 @@ from mlir_sparse.arrays.broadcast import Labels, Value
 from mlir_sparse.arrays.contraction import are_plain, cast, common_type, contracted, planned, prepared, renamed
 from mlir_sparse.arrays.contraction_path import ContractionPath, JoinStep, planned_path, steps_of
 from mlir_sparse.arrays.flat_places import Array
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.encoding import Encoding, TensorType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.flat_places import Array, numbered
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.process.available_memory import check_fits

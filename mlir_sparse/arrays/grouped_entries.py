@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of, is_wide
 from mlir_sparse.arrays.flat_places import Array, numbered
+from mlir_sparse.classes import dataclass
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["Groups", "grouped"]

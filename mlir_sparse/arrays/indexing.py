@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
 from mlir_sparse.arrays.one_element import element
 from mlir_sparse.arrays.row_ranges import entries_between
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ExtentError, IndexRangeError, OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.dense_arrays import array_of, is_array_source

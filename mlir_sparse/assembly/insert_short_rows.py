@@ -9,11 +9,11 @@ do it (Nagasaka et al. 2019, which puts hash tables and heaps beside dense array
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.assembly.result_arguments import Result
 from mlir_sparse.assembly.row_workspace import zero_of
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.emit_copies import copy_of, replace

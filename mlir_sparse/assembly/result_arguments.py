@@ -14,9 +14,9 @@ rows there are before the first that the loops come to, whose position is the fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import bindings, ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 
 __all__ = ["Result", "ResultLevels", "append_arguments", "result_levels"]

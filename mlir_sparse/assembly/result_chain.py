@@ -8,9 +8,10 @@ the loops that carry them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.model import ForLoop, Loop, WhileLoop, loop_of
 from mlir_sparse.loops.model_accesses import Compress, Expand, Insert

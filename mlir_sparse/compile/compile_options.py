@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.statement_optimizer import check_optimize
 from mlir_sparse.errors import ScheduleError, UnsupportedError
 from mlir_sparse.plan.schedule import STATIC, Schedule

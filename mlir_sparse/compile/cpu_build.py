@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from mlir_sparse import _native, lower, pipeline, plan, runtime
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import VECTOR_TYPES
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
 
 from mlir_sparse import notation
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import (

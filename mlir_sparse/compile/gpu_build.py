@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from mlir_sparse import lower, pipeline, plan
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.gpu_program import launch_program
 from mlir_sparse.errors import MissingPackageError, UnsupportedError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.statement_optimizer import DataSketches
 
 __all__ = ["DEFAULT_SETTINGS", "KernelSettings"]

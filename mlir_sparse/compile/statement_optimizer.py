@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError

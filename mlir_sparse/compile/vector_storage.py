@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.plan.order.storage_choice import ordered_as
 from mlir_sparse.plan.vector_uses import VectorUse

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from mlir_sparse import _cuda
+from mlir_sparse.classes import dataclass
 from mlir_sparse.device.cuda_libraries_found import load_driver
 from mlir_sparse.errors import DeviceError, UnsupportedError
 

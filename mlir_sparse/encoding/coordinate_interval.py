@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse.affine import AffineExpr
+from mlir_sparse.classes import dataclass
 
 __all__ = ["Interval"]
 

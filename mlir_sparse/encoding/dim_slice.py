@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.given_arguments import integer_of
 

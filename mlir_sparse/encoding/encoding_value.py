@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.describe import describe
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_printer import print_attribute, print_encoding_map

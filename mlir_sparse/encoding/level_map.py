@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir_sparse.affine import AffineExpr
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.level_type import LevelType
 
 __all__ = ["LevelSpec"]

@@ -9,12 +9,12 @@ simplifies to the same expression, one slot is `c * i : dense[0, 1]`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Constant, Dim, Symbol
 from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.affine.inverse import infer_inverse
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.coordinate_interval import Interval
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.levels.level_functions import Brackets

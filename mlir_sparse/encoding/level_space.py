@@ -11,13 +11,14 @@ offset to add.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlir_sparse.affine import AffineExpr, AffineMap, Constant, Dim, add
 from mlir_sparse.affine.form_bounds import Bounds, bounds_of, scale
 from mlir_sparse.affine.integer_form import form_of
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.level_bounds import level_bounds
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec

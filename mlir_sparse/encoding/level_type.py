@@ -7,8 +7,8 @@ the dialect lacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.coordinate_interval import Interval
 from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
 from mlir_sparse.encoding.levels.level_functions import Brackets, LevelFunctions, Promise

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mlir_sparse.affine import AffineExpr, AffineMap, parse_affine_expr
 from mlir_sparse.affine.affine_parser import parse_integer
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_parser import parse_level_type

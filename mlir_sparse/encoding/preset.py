@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.errors import EncodingError, RankError
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["AxisSketch", "PatternSketch", "Sketch"]
 

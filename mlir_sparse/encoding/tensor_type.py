@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 from mlir_sparse.affine.affine_parser import parse_integer
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding_from import encoding as as_encoding
 from mlir_sparse.encoding.encoding_from import take_storage

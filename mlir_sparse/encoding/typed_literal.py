@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import COMPLEX, DTYPES, INTEGER, REAL
 from mlir_sparse.errors import EncodingError
 

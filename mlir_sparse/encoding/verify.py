@@ -8,10 +8,10 @@ the dialect refuses only because it lacks them (`mlir_sparse.encoding.unsupporte
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import infer_lvl_to_dim, inverts, levels_needed

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Options
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.gpu.host_launches import KERNELS, write_case
 from mlir_sparse.gpu.kernel_writer import KernelText
 from mlir_sparse.gpu.kernels.prefix_scan import write_scan

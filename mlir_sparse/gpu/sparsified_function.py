@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.model import EMITTED, Loop, loop_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.comprehension.comprehension_build import may_gain
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
 from mlir_sparse.compile.entry_points import compile

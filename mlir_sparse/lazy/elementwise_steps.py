@@ -5,13 +5,13 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse.arrays.broadcast import broadcast_shape
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import DTypeError, OperandError, UnsupportedError
 from mlir_sparse.lazy.recorded_statements import axis_names

@@ -6,12 +6,12 @@ So an expression that is recorded again costs look-ups, and its structure is its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, UnsupportedError
 from mlir_sparse.notation import (

@@ -7,12 +7,13 @@ is a view of it. So broadcasting, `None` in an index and transposition take no s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.compile.definitions.derived_operands import DerivedOperand, MadeOperand
 from mlir_sparse.dtypes import DType

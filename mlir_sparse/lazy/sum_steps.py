@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axes_of
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, RankError, UnsupportedError
 from mlir_sparse.lazy.elementwise_steps import as_view, cast_view, elementwise_step

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Flag, auto
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.loops.regions import is_nest, operations_in
 from mlir_sparse.loops.value_origins import maker, operation_around

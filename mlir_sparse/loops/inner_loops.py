@@ -8,9 +8,9 @@ what is computed from those, or the place in a row, which counts up by one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.effects import MemoryAccess, access_of, computes_lanes, element_bits, is_pure, is_truth
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.regions import operations_in

@@ -8,9 +8,9 @@ Values are views: they hold the operation they are of, and read it when asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.model_branches import IntegerComparison
 from mlir_sparse.loops.regions import body_of, operations_in, operations_of, operations_within
 from mlir_sparse.loops.value_origins import (

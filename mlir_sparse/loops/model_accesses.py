@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.value_origins import base_and_offset, made_by, maker, stored_load

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.facts_in_ir import facts_of
 from mlir_sparse.loops.inner_loops import Line, line_of
 from mlir_sparse.loops.model import ForLoop, WhileLoop

@@ -9,9 +9,9 @@ element still takes its summands in the same order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.effects import MemoryAccess, root_of, writes_nothing
 from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.model import ForLoop

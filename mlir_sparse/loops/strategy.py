@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.operation_index import Nest, Seen
 from mlir_sparse.loops.remarks import Missed, Remarks
 

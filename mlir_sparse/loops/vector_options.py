@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.emit_prefetch import NEXT_ROWS
 
 __all__ = ["Target"]

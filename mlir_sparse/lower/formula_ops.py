@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 
 from mlir_sparse._mlir import bindings, diagnostics_of, ir, mlir_context, parse_module
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
 from mlir_sparse.loops.facts_in_ir import write_facts

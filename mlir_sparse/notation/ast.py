@@ -7,10 +7,11 @@ node is its notation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, cast
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.text.source_text import Source, Span
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ output is an intermediate.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.notation.ast import Access, Assignment, reads
 from mlir_sparse.text.source_text import Source, Span

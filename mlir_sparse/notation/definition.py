@@ -7,8 +7,9 @@ composed with it before they are planned, so that the tensor itself need not be 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.ast import (
     Access,
     AffineSubscript,

@@ -9,8 +9,9 @@ An index variable may stand as a value, `1 if c(i) == j`, and names of numbers a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import NotationError, NotationSyntaxError
 from mlir_sparse.notation.ast import (
     Access,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import NoReturn
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import NotationSyntaxError, RankError, SparseError
 from mlir_sparse.notation.ast import Access, Assignment, AssignOp, Binary, BinaryOp, Expr, IndexVar
 from mlir_sparse.text.source_text import Source, Span

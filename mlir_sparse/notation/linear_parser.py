@@ -8,8 +8,8 @@ factor  ::= (`-` | `+`)* (integer | leaf | `(` sum `)`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.ast import AffineSubscript
 from mlir_sparse.notation.linear_subscript import LARGEST_INTEGER, add, as_affine, multiply, scale
 from mlir_sparse.notation.numbers import integer_value

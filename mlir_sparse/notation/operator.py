@@ -8,11 +8,12 @@ entry where a region is missing. Dense arrays have an entry everywhere. The regi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from math import copysign
 from typing import TYPE_CHECKING
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import NotationError
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ integers divided by zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["FUNCTIONS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 

@@ -7,10 +7,11 @@ of the addition: sums skip it, and a product with it is missing too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import BYTE, INTEGER
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.formula import call

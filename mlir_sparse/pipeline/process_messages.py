@@ -5,9 +5,9 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import IO
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.program.loop_form import NestLoops
 

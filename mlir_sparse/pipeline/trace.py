@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import overload
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.pipeline.compiler_process import compile_module
 from mlir_sparse.pipeline.pass_values import Pipeline

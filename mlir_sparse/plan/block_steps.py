@@ -7,8 +7,9 @@ on elements that left the cache. Of some rows at a time nothing leaves it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, LevelFormat, TensorType
 from mlir_sparse.notation import Access, IndexVar, ReduceOp
 from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, Program, Step

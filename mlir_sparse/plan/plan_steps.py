@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from mlir_sparse.affine import AffineMap
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, AffineSubscript, Expr, IndexVar, Monoid, ReduceOp, Subscript, walk

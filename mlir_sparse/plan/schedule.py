@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.text.given_arguments import several_of, text_of
 from mlir_sparse.text.identifiers import normal_name

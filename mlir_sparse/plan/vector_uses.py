@@ -9,9 +9,10 @@ statement computes the same if the elements that are left out, or put in, add no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import (

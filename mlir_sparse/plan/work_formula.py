@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.plan.order.co_iteration import Walk, products, walks

@@ -12,9 +12,9 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import SettingError
 
 __all__ = [

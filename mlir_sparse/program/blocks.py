@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 
 __all__ = ["BlockArray", "Blocks"]

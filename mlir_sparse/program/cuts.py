@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["Cut", "CutResult", "StoredCut"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["EntryBounds"]
 

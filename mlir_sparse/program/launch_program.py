@@ -6,8 +6,8 @@ The runtime loads `LaunchProgram.ptx` once, allocates the tensors in `makes`, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.program.launch_values import Choice, Launch, chosen

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.program.size_values import Count, Whole, Within
 
 __all__ = ["Array", "Choice", "Launch", "LevelBuffer", "Parameter", "Work", "chosen"]

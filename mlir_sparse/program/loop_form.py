@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["LoopForm", "NestLoops"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import get_args
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.program.launch_values import Array, Launch, LevelBuffer, Work
 from mlir_sparse.program.size_values import Count, Start, Stored, Whole, Within
 from mlir_sparse.program.thread_mapping import ThreadMapping

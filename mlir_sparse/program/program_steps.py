@@ -6,8 +6,8 @@ The plan makes it, saved kernels store it, and the runtime links it with the add
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.program.blocks import Blocks
 from mlir_sparse.program.cuts import Cut

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from mlir_sparse.classes import dataclass
 
 __all__ = [
     "ALIGNED",

@@ -6,8 +6,7 @@ plan's `reason` for a step, `otherwise` and the text of an access are only for p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.program.subscript_data import Gathered, Place

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.rewriting import Part

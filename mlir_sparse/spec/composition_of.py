@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import (
     Access,
     Apply,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
 from mlir_sparse.process.forks import cached_property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError

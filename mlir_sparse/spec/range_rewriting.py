@@ -7,9 +7,10 @@ w(i) where i in 2:5` becomes `y(i) = x(i + 3) * w(i)` on `w[2:5]`, with 3 values
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import (
     Access,
     AffineSubscript,

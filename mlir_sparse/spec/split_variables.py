@@ -7,9 +7,10 @@ with rows of p elements. So `y(i) = K(i,j) * x(j)` is a product of three matrice
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import (
     Access,
     Assignment,

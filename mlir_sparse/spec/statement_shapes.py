@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import Access, Assignment, IndexVar, accesses_of_statement
 from mlir_sparse.spec.variable_ranges import Ranges, find_ranges, infer_ranges

@@ -12,9 +12,9 @@ more than two operands there are too many to be foreseen. (Where two merge inner
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, is_cheap
 from mlir_sparse.loops.emit_copies import move_here, replace

@@ -9,9 +9,9 @@ never read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.array_fills import ArrayFill
 from mlir_sparse.loops.effects import MemoryAccess, loads_in, stores_in, writes_nothing
 from mlir_sparse.loops.emit_copies import replace

@@ -11,9 +11,9 @@ with runs of 20 and 2.2 to 2.8 with runs of 64.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, root_of, writes_nothing
 from mlir_sparse.loops.emit_copies import copy_body, copy_of

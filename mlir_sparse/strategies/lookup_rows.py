@@ -10,10 +10,10 @@ one look (the dense workspace of Kjolstad et al. 2019, section 4, put to a mask)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, only_reads
 from mlir_sparse.loops.emit_copies import move_here, rewritten

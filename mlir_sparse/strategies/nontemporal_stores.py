@@ -11,9 +11,9 @@ store would cost as much as is won, so the nest is written twice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, stores_in
 from mlir_sparse.loops.emit_copies import replace

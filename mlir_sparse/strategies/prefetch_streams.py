@@ -10,9 +10,9 @@ two thirds where slots are read one by one (uniform columns, 2 M entries).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of, loads_in, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace

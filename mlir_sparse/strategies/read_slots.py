@@ -9,9 +9,9 @@ read these costs as much as the values. Here the coordinate says itself whether 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of, is_pure, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace

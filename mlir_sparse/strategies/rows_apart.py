@@ -7,9 +7,9 @@ for each row the entries of several rows are added up at once: those of 40 a row
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.operation_index import Nest

@@ -8,9 +8,9 @@ numbers by a third of the operations that each would take alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import access_of, loads_in, may_alias, only_reads
 from mlir_sparse.loops.emit_copies import copy_of

@@ -10,10 +10,11 @@ Innermost loops stay as they are: a selection takes as long as some of those.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count, pairwise, repeat
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import move_here, replace
 from mlir_sparse.loops.model import ForLoop

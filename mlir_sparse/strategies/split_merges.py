@@ -12,9 +12,9 @@ was measured takes less for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.model import Loop, WhileLoop

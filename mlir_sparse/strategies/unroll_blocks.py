@@ -8,10 +8,10 @@ writes its part of the result once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, loads_in, only_reads, root_of, stores_in
 from mlir_sparse.loops.emit_copies import copy_body, copy_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.device import Device, DeviceArray, as_device, device, from_host, is_device_source
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType

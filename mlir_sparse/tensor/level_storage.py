@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import mod
 
 import numpy as np
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.buffer_layout import level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import AxisSketch, Sketch

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import SyntaxError_
 from mlir_sparse.text.identifiers import normal_name
 from mlir_sparse.text.shortened import shortened

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mlir_sparse.classes import dataclass
 
 __all__ = ["Source", "Span"]
 

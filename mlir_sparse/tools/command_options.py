@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import click
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import RankError, UnknownTensorError

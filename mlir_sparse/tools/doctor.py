@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from mlir_sparse import _cuda, _native
 from mlir_sparse._mlir import bindings
+from mlir_sparse.classes import dataclass
 from mlir_sparse.device import Device, chip_of, cuda_libraries_found, memory_info
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError

@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse import device
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.process.available_memory import in_units

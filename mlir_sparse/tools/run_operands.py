@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mlir_sparse as ms
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import COMPLEX, REAL, DType
 from mlir_sparse.errors import ExtentError, UnknownTensorError
 from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript

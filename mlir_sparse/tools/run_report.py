@@ -7,13 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import click
 import numpy as np
 
 import mlir_sparse as ms
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.tuning.progress_bar import on_terminal
 from mlir_sparse.dtypes import DType
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import click
 
 import mlir_sparse as ms
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Comprehension
 from mlir_sparse.tools.command_options import CommandRequest

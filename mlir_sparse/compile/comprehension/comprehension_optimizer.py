@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.compile.cpu_kernel import Kernel

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import part_of
 from mlir_sparse.notation import Assignment, IndexVar

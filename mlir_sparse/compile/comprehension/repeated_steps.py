@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.notation import reads

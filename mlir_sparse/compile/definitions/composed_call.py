@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.definitions.composed_statement import ComposedStatement
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor

@@ -7,8 +7,9 @@ it can, the search for the best plan decides whether the tensor is made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.definitions.derived_operands import DerivedOperand, OnesOperand
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType

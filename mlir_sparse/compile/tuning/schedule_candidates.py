@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, permutations
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import SparseError

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel

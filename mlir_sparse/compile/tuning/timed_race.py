@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["LATE", "Contestant", "Prepared", "Watch", "race"]
 

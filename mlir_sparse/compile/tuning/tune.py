@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel
 from mlir_sparse.compile.entry_points import parse

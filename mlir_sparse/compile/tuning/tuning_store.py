@@ -6,12 +6,13 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlir_sparse import pipeline
 from mlir_sparse._native import __version__
+from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import write_whole
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, overload
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["Table", "TuningRow"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.levels.level_loops import LevelLoop
 from mlir_sparse.encoding.levels.level_positions import Array, LevelPositions, Stored
 from mlir_sparse.encoding.levels.level_property import LevelProperty

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.process.available_memory import check_fits
 
 __all__ = ["ROOT", "Array", "LevelPositions", "Stored", "counted", "repeated", "wide"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 
 __all__ = ["Buffer", "PlainLevel", "PlainLevels"]

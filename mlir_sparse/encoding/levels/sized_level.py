@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from mlir_sparse.affine import AffineExpr
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.levels.level_functions import LevelFunctions

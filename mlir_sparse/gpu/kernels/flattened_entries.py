@@ -8,10 +8,10 @@ finding.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.gpu.kernels import combine_partials
 from mlir_sparse.gpu.kernels.shared_memory_tiles import STAGED, wait, write_terms
 from mlir_sparse.gpu.kernels.strided_loops import strided

@@ -6,10 +6,10 @@ order each term is added to memory. Here loops over elements come first, and wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.gpu.kernel_writer import copied
 from mlir_sparse.gpu.kernels.strided_loops import steps, strided
 from mlir_sparse.gpu.loop_roles import LoopRole

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.laws import Law
 from mlir_sparse.plan.rewrite.rewrite_rule import Licence
 

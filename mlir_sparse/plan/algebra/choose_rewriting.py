@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import (
     Access,
     Assignment,

@@ -7,8 +7,8 @@ vectors: where a sparse operand is small or nearly full, a copy of it as an arra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Binary, BinaryOp, Call, Expr, Literal, walk
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
 from mlir_sparse.plan.algebra.machine_times import MachineTimes

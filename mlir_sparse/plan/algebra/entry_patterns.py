@@ -7,9 +7,9 @@ diagonal: from i over j back to near i. What matters is how far j - i is, in bit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import PatternSketch
 
 __all__ = ["EntryPattern", "chance_of_cycles", "chance_together"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra.normal_form import Factor, Opaque, ProductTerm, expression_of, renamed, variables_of
 

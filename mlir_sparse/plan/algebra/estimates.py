@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.algebra.entry_patterns import EntryPattern, chance_of_cycles, chance_together
 

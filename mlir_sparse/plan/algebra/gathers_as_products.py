@@ -8,9 +8,10 @@ product by the whole of A, of which elements are taken. What it finds is brought
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import AxisSketch, Encoding, Sketch, TensorType, encoding
 from mlir_sparse.notation import (
     Access,

@@ -11,8 +11,9 @@ from __future__ import annotations
 import cmath
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import (

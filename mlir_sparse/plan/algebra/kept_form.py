@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment, Expr, IndexVar, free_indices
 from mlir_sparse.plan.algebra.algebra_rules import AlgebraRule
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined

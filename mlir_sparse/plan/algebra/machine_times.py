@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from mlir_sparse.classes import dataclass
 
 __all__ = ["FAR_SIZES", "MachineTimes"]
 

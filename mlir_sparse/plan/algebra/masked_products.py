@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
 from mlir_sparse.process.forks import cached_property
 

@@ -7,9 +7,10 @@ each arrangement once. Each product that holds a sum in parentheses is a choice:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import (
     Access,

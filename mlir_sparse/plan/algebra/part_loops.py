@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import IndexVar
 
 __all__ = ["PartLoops"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.notation import (
     Access,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import Assignment, Binary, BinaryOp, Call, Expr, Literal, walk
 from mlir_sparse.notation.entry_functions import is_about_entries

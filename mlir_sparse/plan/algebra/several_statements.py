@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.notation import Access, Assignment, AssignOp, accesses_of

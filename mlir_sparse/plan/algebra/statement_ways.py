@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
 from mlir_sparse.notation import Assignment, IndexVar, accesses_of, free_indices
 from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.plan.algebra.entry_patterns import EntryPattern

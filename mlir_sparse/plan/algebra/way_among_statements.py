@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment
 from mlir_sparse.plan.algebra.choose_rewriting import is_better
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts

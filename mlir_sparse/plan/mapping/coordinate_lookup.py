@@ -8,9 +8,10 @@ find those of the others by bisection of the coordinates in each level.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir_sparse.affine import AffineMap, add
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelType, TensorType
 from mlir_sparse.encoding.levels.level_loops import LoopKind
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Negate, accesses_of, replace_accesses

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access
 from mlir_sparse.plan.mapping.two_phase_results import TwoPhaseAssembly

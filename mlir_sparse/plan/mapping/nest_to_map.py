@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dictionary
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar, Subscript, accesses_of

@@ -8,8 +8,8 @@ sums of the counts tell where each iteration's entries begin; then the same loop
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar

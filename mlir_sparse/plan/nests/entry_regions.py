@@ -9,8 +9,8 @@ are, only the first and only the second (`sparse_tensor.binary`).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import (
     Access,
     Binary,

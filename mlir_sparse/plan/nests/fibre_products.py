@@ -8,9 +8,10 @@ fibres as they are. What remains is a product with a row for each fibre, without
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir_sparse.affine import Dim
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
 from mlir_sparse.notation import Access, IndexVar, ReduceOp, accesses_of, substitute
 from mlir_sparse.plan.order.storage_choice import (

@@ -8,9 +8,10 @@ it equals (DESIGN decision 3). For DIA, `y(i) = A(i,j) * x(j)` becomes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir_sparse.affine import AffineExpr, Dim
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.level_space import LevelSpace
 from mlir_sparse.errors import UnsupportedError

@@ -7,9 +7,9 @@ order of its levels (section 4.1), and each loop runs over a lattice of intersec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.levels.level_functions import Iteration
 from mlir_sparse.notation import (

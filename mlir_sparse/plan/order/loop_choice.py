@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
 

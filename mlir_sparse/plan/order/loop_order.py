@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, permutations
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, replace_accesses

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Expr
 from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
 from mlir_sparse.notation.semiring import Semiring

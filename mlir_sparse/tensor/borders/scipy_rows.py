@@ -7,10 +7,10 @@ types of its arrays is kept here. The arrays are looked at each time: what was v
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.tensor.level_storage import LevelStorage

@@ -7,10 +7,10 @@ values. A stored value takes a column, and so does a node without children. A no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.tensor.level_children import ChildReader
 from mlir_sparse.tensor.level_storage import LevelStorage
 

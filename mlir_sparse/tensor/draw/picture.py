@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.batch_levels import batch_depth, one_batch
 from mlir_sparse.tensor.draw.level_tree import Batch, LevelTree, level_tree

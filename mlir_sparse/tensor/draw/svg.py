@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.tensor.draw.level_tree import Cell, LevelRow, LevelTree
 from mlir_sparse.tensor.draw.picture import Picture, left_out_text
 

@@ -7,11 +7,12 @@ region). Tensors with such levels are written unchanged; other formats are writt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding

@@ -10,12 +10,12 @@ r + 1 words (it may be missing unless r is 2). No plain file looks so: all of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import IO
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import RankError
 from mlir_sparse.tensor.files.text_rows import MOST, TextEntries, TextRows, as_sizes, read_rows, write_rows
 from mlir_sparse.tensor.files.text_stream import TextStream, shown

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mlir_sparse.classes import dataclass
 from mlir_sparse.tensor.files.text_rows import as_sizes
 from mlir_sparse.tensor.files.text_stream import TextStream, shown
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO
 
 import numpy as np
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
 from mlir_sparse.process.available_memory import available_bytes, in_units
 from mlir_sparse.tensor.files.text_stream import TextStream, shown

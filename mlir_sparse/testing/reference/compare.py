@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation.ast import Assignment, AssignOp, IndexVar

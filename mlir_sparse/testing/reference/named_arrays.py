@@ -8,11 +8,12 @@ that products, sums and reductions have one definition each. Only NumPy is used,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mlir_sparse.classes import dataclass
 
 __all__ = [
     "LIMIT",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, Subscript
 from mlir_sparse.testing.reference.named_arrays import LIMIT, Array, Relation, TooManyValues
 

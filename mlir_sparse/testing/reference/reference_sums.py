@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.ast import (
     Access,
     Apply,

@@ -1,0 +1,210 @@
+"""Classes of values beside the standard library's: each behaves as the other."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from mlir_sparse.classes import dataclass as quick
+
+Maker = Callable[..., Any]
+MAKERS = [dataclasses.dataclass, quick]
+OPTIONS = [
+    {"frozen": True, "slots": True},
+    {"frozen": True},
+    {"frozen": True, "slots": True, "eq": False},
+    {"frozen": True, "repr": False},
+    {"slots": True},
+    {"slots": True, "eq": False},
+    {},
+]
+
+
+def declared(maker: Maker, options: dict[str, Any]) -> Any:
+    """A class with every kind of field."""
+
+    class Value:
+        a: int
+        b: str = "b"
+        c: list[int] = dataclasses.field(default_factory=list, hash=False)
+        d: int = dataclasses.field(default=4, compare=False, repr=False)
+        e: int = dataclasses.field(default=5, init=False)
+        f: list[int] = dataclasses.field(default_factory=list, init=False, compare=False)
+        g: int = dataclasses.field(default=7, kw_only=True)
+        shared: ClassVar[int] = 9
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "e", self.a + 1)
+
+    return maker(**options)(Value)
+
+
+@pytest.fixture(params=OPTIONS, ids=str)
+def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    theirs, ours = (declared(maker, request.param) for maker in MAKERS)
+    return theirs, ours
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        return type(error)
+
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "values": lambda kind: [getattr(kind(1, "x", [2], d=3, g=6), name) for name in "abcdefg"],
+    "defaults": lambda kind: [getattr(kind(1), name) for name in "abcdefg"],
+    "own lists": lambda kind: kind(1).c is kind(1).c,
+    "too few": lambda kind: kind(),
+    "too many": lambda kind: kind(1, "x", [], 4, 5),
+    "unknown": lambda kind: kind(1, z=2),
+    "twice": lambda kind: kind(1, a=2),
+    "equal": lambda kind: [kind(1) == kind(1), kind(1) == kind(1, d=9), kind(1) == kind(1, g=9), kind(1) != kind(2)],
+    "others": lambda kind: [kind(1) == 1, kind(1).__eq__(1) is NotImplemented],
+    "hash": lambda kind: hash(kind(1)) == hash(kind(1, d=9)),
+    "key": lambda kind: len({kind(1), kind(1), kind(2)}),
+    "hash of lists": lambda kind: hash(kind(1, c=[3])) == hash(kind(1)),
+    "repr": lambda kind: "Value(a=1" in repr(kind(1)) and repr(kind(1)).partition("(")[2],
+    "set": lambda kind: setattr(kind(1), "a", 2),
+    "set shared": lambda kind: setattr(kind(1), "shared", 2),
+    "set others": lambda kind: setattr(kind(1), "z", 2),
+    "delete": lambda kind: delattr(kind(1), "a"),
+    "replace": lambda kind: dataclasses.replace(kind(1), b="y").b,
+    "replace init": lambda kind: dataclasses.replace(kind(1), e=3),
+    "replace compared": lambda kind: dataclasses.replace(kind(1), a=2) == kind(2),
+    "asdict": lambda kind: dataclasses.asdict(kind(1)),
+    "fields": lambda kind: [(one.name, one.init, one.compare) for one in dataclasses.fields(kind)],
+    "match": lambda kind: kind.__match_args__,
+    "signature": lambda kind: [
+        (one.name, one.kind, one.default is one.empty) for one in inspect.signature(kind).parameters.values()
+    ],
+    "annotations": lambda kind: kind.__init__.__annotations__.get("a"),
+    "copies": lambda kind: [getattr(copy.copy(kind(1, "x")), name) for name in "abcdefg"],
+    "deep copies": lambda kind: copy.deepcopy(kind(1, c=[1])).c,
+    "instance dict": lambda kind: hasattr(kind(1), "__dict__"),
+    "abstract": lambda kind: dataclasses.is_dataclass(kind),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_both_do_the_same(pair: tuple[Any, Any], name: str) -> None:
+    theirs, ours = (outcome(lambda kind=kind: CALLS[name](kind)) for kind in pair)  # type: ignore[misc]
+    if theirs is TypeError and name.startswith("set"):  # what the standard library's own error ends with, with slots
+        theirs = dataclasses.FrozenInstanceError
+    assert theirs == ours
+
+
+def test_classes_below_others() -> None:
+    def below(maker: Maker) -> Any:
+        @maker(frozen=True)
+        class Base:
+            a: int
+            b: int = 2
+
+            def __repr__(self) -> str:
+                return "base"
+
+            def __eq__(self, other: object) -> bool:
+                return True
+
+        @maker(frozen=True)
+        class Lower(Base):
+            b: int = 3
+            c: int = 4
+
+        class Plain(Lower):
+            pass
+
+        return Base, Lower, Plain
+
+    found = []
+    for maker in MAKERS:
+        base, lower, plain = below(maker)
+        more = plain(1)
+        more.own = 5  # a class without the decorator has more than its fields
+        found.append(
+            [
+                repr(base(1)),
+                repr(lower(1)).rpartition(".")[2],
+                base(1) == base(7),
+                lower(1) == lower(7),
+                hash(base(1)) == hash((1, 2)),
+                hash(lower(1)) == hash((1, 3, 4)),
+                more.own,
+                outcome(lambda more=more: setattr(more, "a", 3)),
+                outcome(lambda more=more: delattr(more, "own")),
+                lower(1).c,
+                base(1) == lower(1),
+            ]
+        )
+    assert found[0] == found[1]
+
+
+@quick(frozen=True, slots=True)
+class Sent:
+    """One that has a name to be found by."""
+
+    a: int
+    b: tuple[int, ...] = ()
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickled(protocol: int) -> None:
+    assert pickle.loads(pickle.dumps(Sent(1, (2,)), protocol)) == Sent(1, (2,))
+
+
+def test_matched() -> None:
+    match Sent(1, (2, 3)):
+        case Sent(a, (first, *_)):
+            assert (a, first) == (1, 2)
+        case _:
+            raise AssertionError
+
+
+def test_own_methods_stay() -> None:
+    @quick(frozen=True)
+    class Own:
+        a: int
+
+        def __hash__(self) -> int:
+            return 5
+
+        def __repr__(self) -> str:
+            return "own"
+
+        def __init__(self, a: int) -> None:
+            object.__setattr__(self, "a", 2 * a)
+
+    assert (Own(1).a, hash(Own(1)), repr(Own(1))) == (2, 5, "own")
+    assert Own(1) == Own(1)
+
+
+def test_no_values() -> None:
+    @quick(frozen=True, slots=True)
+    class Nothing:
+        pass
+
+    @quick(frozen=True, slots=True)
+    class Alike:
+        pass
+
+    assert Nothing() == Nothing()
+    assert Nothing() != Alike()
+    assert hash(Nothing()) == hash(())
+    assert repr(Nothing()).endswith("Nothing()")
+
+
+def test_the_package_makes_its_classes_with_it() -> None:
+    import mlir_sparse as ms
+
+    assert sys.modules["mlir_sparse.classes.quick_dataclass"].dataclass is quick
+    assert ms.Schedule.__init__.__code__.co_filename == "<string>"
+    assert ms.Schedule.__eq__.__module__ == "mlir_sparse.classes.quick_dataclass"
