@@ -33,7 +33,7 @@ class Sides:
     minus: bool = True
 
 
-def with_sums(assignment: Assignment, sides: Sides = Sides()) -> Expr:
+def with_sums(assignment: Assignment, sides: Sides = Sides()) -> Expr:  # noqa: B008 - it is frozen
     """Returns the right side with the implicit sums written out."""
     free = {variable.name for variable in assignment.target.indices}
     named = {
