@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib
 import math
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import DTypeError
 
 if TYPE_CHECKING:

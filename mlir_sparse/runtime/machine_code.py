@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
 
 __all__ = ["LoadedLibrary", "LoadedObject", "Machine", "NoCode", "symbol_of"]

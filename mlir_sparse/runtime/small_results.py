@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.runtime.call_arguments import sparse_result
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout

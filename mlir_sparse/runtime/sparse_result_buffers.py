@@ -8,12 +8,12 @@ count is the capacity for a second run, or shows that the result does not fit in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse import _native
+from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers

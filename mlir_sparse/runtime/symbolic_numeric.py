@@ -8,11 +8,12 @@ assembles (the structures of temporaries, and the moves of entries in conversion
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.program import Conversion

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from mlir_sparse import _cuda
+from mlir_sparse.classes import dataclass
 from mlir_sparse.device import Device, DeviceArray, current_stream, empty, from_host
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.program.launch_program import MakeAssembled

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
 
 from mlir_sparse import _cuda
+from mlir_sparse.classes import dataclass
 from mlir_sparse.device import Device, DeviceArray, chip_of, current_stream, empty
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import level_buffers
