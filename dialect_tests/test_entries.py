@@ -116,6 +116,23 @@ def test_masked_updates_leave_the_rest(op: str, wanted: list[float]) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("storage", [None, "CSR"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
+@pytest.mark.parametrize(
+    "text",
+    ["C(i,j) = A(i,j) - B(i,j)", "C(i,j) = A(i,j) - B(i,j) * b(j)", "C(i,j) = B(i,j) * B(i,j) + A(i,j)"],
+)
+def test_a_mask_changes_no_element_type(text: str, dtype: str, storage: str | None) -> None:
+    """Arithmetic computes in the type of the statement, where one operand has no entry too: 0 - -128 is 128."""
+    A = ms.tensor(np.array([[0, 5], [7, 0]], "int64" if dtype != "float32" else "float64"), "CSR")
+    dense = np.array([[-128, 3], [100, 0]]) / (3 if dtype == "float32" else 1)
+    dense = dense.astype(dtype)
+    B = dense if storage is None else ms.tensor(dense, storage)
+    given = {name: value for name, value in {"A": A, "B": B, "b": dense[0]}.items() if f"{name}(" in text}
+    found = ms.evaluate(f"{text} if M(i,j)", tensors=given, M=np.ones((2, 2)))
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(ms.evaluate(text, tensors=given)))
+
+
 @pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSR", "BSR(2, 2)"])
 @pytest.mark.parametrize("out", [None, "dense", "CSR", "COO"])
 def test_complements(storage: str, out: str | None) -> None:

@@ -12,7 +12,8 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.scalar_region import Arguments, Region, emit_payload, sparse_operation
-from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Operator, ReduceOp
+from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Negate, Operator, ReduceOp
+from mlir_sparse.notation.entry_functions import is_arithmetic
 from mlir_sparse.spec import depends_on, extreme_or, logic_of, result_dtype
 
 __all__ = ["emit_entries"]
@@ -88,17 +89,21 @@ class _Emitter:
 
     def _unary(self, node: Apply, dtype: DType) -> ir.Value:
         """Emits nested operators with one sparse operand in one region, because nested regions do not lower."""
-        base: Expr = node
+        base, kind = self._inside(node, dtype)
         while isinstance(base, Apply) and len(self._sparse(base)) == 1 and base.operator != SELECT:
-            base = self._sparse(base)[0]
-        kind = result_dtype(base, self._types)
-        value = self.emit(base)
+            base, kind = self._inside(base, kind)
+        value = self.emit(base, kind)
 
         def compute(entry: ir.Value) -> ir.Value:
             inner = self._with_entry(base, entry, kind)
             return inner.within(node, base, (entry, kind), dtype)
 
         return _unary(value, kind, dtype, compute)
+
+    def _inside(self, node: Apply, dtype: DType) -> tuple[Expr, DType]:
+        """Returns the one sparse operand of an operator, and the element type that it is computed in."""
+        (operand,) = self._sparse(node)
+        return operand, self._kind(operand, node, dtype)
 
     def within(self, node: Expr, base: Expr, entry: tuple[ir.Value, DType], dtype: DType | None = None) -> ir.Value:
         """Emits a node inside a region, in which `entry` stands for its one sparse operand."""
@@ -107,15 +112,15 @@ class _Emitter:
         dtype = dtype or result_dtype(node, self._types)
         if not isinstance(node, Apply):
             return self._inline(node, dtype)
-        kinds = [result_dtype(argument, self._types) for argument in node.arguments]
+        kinds = [self._kind(argument, node, dtype) for argument in node.arguments]
         values = [
             self.within(argument, base, entry, kind) for argument, kind in zip(node.arguments, kinds, strict=True)
         ]
         return _computed(node.operator, node.operator.overlap, list(zip(values, kinds, strict=True)), dtype)
 
     def _binary(self, node: Apply, dtype: DType) -> ir.Value:
-        kinds = [result_dtype(argument, self._types) for argument in node.arguments]
-        operands = [self.emit(argument) for argument in node.arguments]
+        kinds = [self._kind(argument, node, dtype) for argument in node.arguments]
+        operands = [self.emit(argument, kind) for argument, kind in zip(node.arguments, kinds, strict=True)]
         known = node.operator
         first, second = known.parameters
 
@@ -152,16 +157,22 @@ class _Emitter:
             values[operand] = (entry, dtype)
         return _Emitter(Arguments(values, ()))
 
-    def _inlined(self, node: Expr) -> tuple[ir.Value, DType]:
-        dtype = result_dtype(node, self._types)
-        return self._inline(node, dtype), dtype
+    def _kind(self, argument: Expr, node: Apply, dtype: DType) -> DType:
+        """Returns the element type of an operand: arithmetic computes in that of the statement, operators in their own.
+
+        Sums and products of truth values are logic whatever they are added to.
+        """
+        own = result_dtype(argument, self._types)
+        keeps = isinstance(argument, Access) or own == TRUTH or not is_arithmetic(node.operator)
+        return own if keeps else dtype
 
     def _inline(self, node: Expr, dtype: DType) -> ir.Value:
         """Emits a node that reads dense arrays only, as plain arithmetic."""
         if not isinstance(node, Apply):
             return emit_payload(node, Arguments(self._arguments.values, ()), None, ReduceOp.SUM, dtype)
         assert node.operator.overlap is not None
-        given = [self._inlined(argument) for argument in node.arguments]
+        kinds = [self._kind(argument, node, dtype) for argument in node.arguments]
+        given = [(self._inline(argument, kind), kind) for argument, kind in zip(node.arguments, kinds, strict=True)]
         return _computed(node.operator, node.operator.overlap, given, dtype)
 
 
@@ -175,6 +186,8 @@ def _computed(
     own = result_dtype(region, arguments.dtypes)
     if own.is_narrow and dtype == own.accumulated_in:
         own = dtype  # values that are summed in f32 are not rounded before
+    if is_arithmetic(known) and (own != TRUTH or isinstance(region, Negate)):
+        own = dtype
     result = emit_payload(logic_of(region, arguments.dtypes), arguments, None, ReduceOp.SUM, own)
     result = arithmetic_ops.cast(result, own, dtype)
     if region is not known.overlap or not isinstance(known.annihilator, Extreme) or not dtype.is_integer:

@@ -22,6 +22,7 @@ from mlir_sparse.notation.ast import (
     Negate,
     Reduce,
     ReduceOp,
+    walk,
 )
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
 from mlir_sparse.notation.operator import Monoid, Operator
@@ -30,12 +31,14 @@ from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS, Semiring, se
 from mlir_sparse.notation.summation import with_explicit_sums
 from mlir_sparse.notation.tracing import operator
 
-__all__ = ["COMBINING", "entries_of", "is_about_entries", "lifted", "under"]
+__all__ = ["COMBINING", "entries_of", "is_about_entries", "is_arithmetic", "lifted", "under"]
 
 _PLUS = MONOIDS["plus"]
 _TIMES = MULTIPLICATIONS["times"]
 _MINUS = operator(lambda a, b: a - b, name="minus", left="keep", right=lambda b: -b)
 _NEGATIVE = operator(lambda a: -a, name="negative")
+_ARITHMETIC = frozenset(one.name for one in (_PLUS.operator, _MINUS, _TIMES, _NEGATIVE))
+_OPS = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
 COMBINING = {
     ReduceOp.PRODUCT: MONOIDS["times"],
     ReduceOp.MAX: MONOIDS["max"],
@@ -49,6 +52,19 @@ COMBINING = {
 def is_about_entries(node: Expr) -> bool:
     """Returns whether a node's value depends on which entries are stored, and not only on their values."""
     return isinstance(node, (Apply, Fold))
+
+
+def is_arithmetic(operator: Operator) -> bool:
+    """Returns whether an operator stands for `+`, `-` or `*` of a statement, which compute in the statement's type.
+
+    Args:
+        operator: an operator, or a region of one as an operator of its own.
+    """
+    if operator.name not in _ARITHMETIC or operator.dtype is not None:
+        return False
+    regions = (operator.overlap, operator.left, operator.right)
+    nodes = (node for region in regions if region is not None for node in walk(region))
+    return all(isinstance(node, Access | Negate) or (isinstance(node, Binary) and node.op in _OPS) for node in nodes)
 
 
 def under(assignment: Assignment, chosen: Semiring) -> Assignment:
