@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
@@ -16,7 +19,7 @@ from dialect_tests.statement_cases import matrix, vector
 from mlir_sparse.notation import Access, AffineSubscript, IndexVar, parse, with_explicit_sums
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
 from mlir_sparse.plan.algebra.equal_parts import key_of
-from mlir_sparse.plan.algebra.estimates import EntrySet
+from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
 from mlir_sparse.plan.algebra.kept_form import kept_form
 from mlir_sparse.plan.algebra.loop_times import LoopNest
 from mlir_sparse.plan.algebra.nest_times import NestTimes
@@ -171,3 +174,36 @@ def test_kernels_that_are_sent_to_other_processes_have_no_hash() -> None:
     assert "_hash" not in again.__dict__
     assert again == spec
     assert hash(again) == hash(spec)
+
+
+def test_variables_get_their_bits_in_an_order_that_no_hash_decides() -> None:
+    """Sets of names have another order in each process, and bits decide between plans that take nearly as long."""
+    found = set[tuple[int, ...]]()
+    for order in itertools.permutations((ROW, COL, DEEP)):
+        estimates = Estimates(dict.fromkeys(order, 5.0))
+        estimates.bits(order)
+        found.add(tuple(map(estimates.bit, (ROW, COL, DEEP))))
+    assert found == {(1, 2, 4)}
+
+
+def test_a_plan_is_the_same_in_processes_with_other_hashes() -> None:
+    """Summed over m or over l first, the part takes as long, but for a thousandth."""
+    program = """
+from dialect_tests.statement_cases import matrix, vector
+from mlir_sparse.notation import parse, with_explicit_sums
+from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
+statement = with_explicit_sums(parse("s = abs(A(m,l)) * B(k,l) * C(k,j)"))
+A, B = matrix(100_000, 100_000, 0.01, "CSC"), matrix(20_000, 100_000, 1)
+print(choose_rewriting(statement, {"A": A, "B": B, "C": vector(20_000, 5000)}))
+"""
+    path = os.pathsep.join(["scripts", *filter(None, [os.environ.get("PYTHONPATH")])])
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "12345"
+    }
+    assert len(found) == 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -116,11 +116,14 @@ class Estimates:
             self._spaces[found] = self._extents[variable]
         return found
 
-    def bits(self, variables: Iterable[IndexVar]) -> Variables:
+    def bits(self, variables: Collection[IndexVar]) -> Variables:
         """Returns a set of variables as a number."""
-        found = 0
+        found, known = 0, self._bits
         for variable in variables:
-            found |= self.bit(variable)
+            bit = known.get(variable)
+            if bit is None:  # sets have no order: bits, and so plans, would differ from process to process
+                return sum({self.bit(each) for each in sorted(variables, key=lambda each: each.name)})
+            found |= bit
         return found
 
     def variables(self, bits: Variables) -> frozenset[IndexVar]:
