@@ -57,7 +57,7 @@ PLANS = {
     "a product that is summed": (
         "C(i,k) = A(i,j) * B(j,k)  y = C(i,k)",
         "y",
-        ["y.part(j) = sum(i : A(i,j))", "y.part.2(j) = sum(k : B(j,k))", "y = sum(j : y.part(j) * y.part.2(j))"],
+        ["y.part(j) = sum(k : B(j,k))", "y = sum(i, j : A(i,j) * y.part(j))"],
     ),
     "two products, one inside of the other": (
         "C(i,k) = A(i,j) * B(j,k)  D(i,k) = C(i,j) * A(j,k)  y(i) = D(i,k) * x(k)",

@@ -56,6 +56,10 @@ def _summm(step: Step, A: Any, B: Any) -> Any:
     return np.dot(step("a(j) = A(i,j)", A=A), step("b(j) = B(j,k)", B=B))
 
 
+def _summm_by_rows(step: Step, A: Any, B: Any) -> Any:
+    return step("s = A(i,j) * b(j)", A=A, b=step("b(j) = B(j,k)", B=B))
+
+
 WORKLOADS: Mapping[str, Workload] = {
     "(A + B) x": Workload(
         "y(i) = (A(i,j) + B(i,j)) * x(j)",
@@ -150,7 +154,7 @@ WORKLOADS: Mapping[str, Workload] = {
     "(A @ B).sum()": Workload(
         "s = A(i,j) * B(j,k)",
         {"A": Uniform(20_000, 20_000, 20, seed=1), "B": Uniform(20_000, 20_000, 20, seed=2)},
-        (_summm,),
+        (_summm, _summm_by_rows),
         lambda A, B: A.sum(0) @ B.sum(1),
         loop=_lazy,
         written=lambda step, A, B: (A @ B).sum(),
