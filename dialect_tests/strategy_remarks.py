@@ -21,6 +21,7 @@ NARROW = (("bits", 256), ("masks", False), ("fma", True))
 PASSES_ALONE = {
     *(
         "array-sums",
+        "flatten-rows",
         "fuse-fill",
         "join-segments",
         "nontemporal-stores",
@@ -35,7 +36,13 @@ RANKS = {**dict.fromkeys("bvwxz", 1), **dict.fromkeys("TU", 3)}
 
 
 def said_by(
-    strategy: str, text: str, out: str | None = None, dtype: str = "f64", options: object = MASKED, **storage: str
+    strategy: str,
+    text: str,
+    out: str | None = None,
+    dtype: str = "f64",
+    options: object = MASKED,
+    semiring: str | None = None,
+    **storage: str,
 ) -> list[str]:
     """Returns what a strategy says of the loops of a kernel: `applied to j`, or `j: ` and why not.
 
@@ -47,12 +54,13 @@ def said_by(
         out: the storage of the result.
         dtype: the element type of all operands.
         options: the vectors of the machine.
+        semiring: what sums and products are.
         storage: of each operand; "" for a dense array.
     """
     types = {
         name: f"{dtype}[{','.join('?' * RANKS.get(name, 2))}] {stored}".strip() for name, stored in storage.items()
     }
-    spec = ms.compile(text, out=out, tensors=types, optimize="off").spec
+    spec = ms.compile(text, out=out, tensors=types, optimize="off", semiring=semiring).spec
     kernel = Kernel(spec)  # not the one that was found out about before
     passes = import_module("mlir_sparse.pipeline.sparsifier_passes")
     with patch.object(passes, "vector_options", lambda: options), patch.object(pipeline, "vector_lanes", lambda: 0):

@@ -103,6 +103,30 @@ def test_sums_are_those_of_vectors(text: str) -> None:
     assert said_by("inner-sums", text, **read) == ["applied to "]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int32, np.int8])
+@pytest.mark.parametrize(("name", "reduce"), [("max", np.max), ("min", np.min), ("prod", np.prod)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (5, 8), (2, 33), (4, 1000)])
+def test_other_accumulations_of_all_types(shape: tuple[int, int], name: str, reduce: Any, dtype: Any) -> None:
+    X = numbers(*shape, dtype=dtype) if name != "prod" else np.ones(shape, dtype)
+    X[0, -1] = 3
+    assert said_by(NAME, f"y(i) = {name}(j : R(i,j))", R="") == ["applied to "]
+    found = ms.evaluate(f"y(i) = {name}(j : R(i,j))", R=X)
+    np.testing.assert_array_equal(found, reduce(X, axis=1).astype(dtype))
+    np.testing.assert_array_equal(ms.evaluate(f"s = {name}(i, j : R(i,j))", R=X), reduce(X).astype(dtype))
+
+
+@pytest.mark.parametrize("place", [0, 5, 39])
+def test_extremes_of_what_is_not_finite(place: int) -> None:
+    x = -np.ones(40)
+    for special, greatest, least in ((np.nan, np.nan, np.nan), (np.inf, np.inf, -1), (-np.inf, -1, -np.inf)):
+        x[place] = special
+        np.testing.assert_equal(ms.evaluate("s = max(i : x(i))", x=x)[()], float(greatest))
+        np.testing.assert_equal(ms.evaluate("s = min(i : x(i))", x=x)[()], float(least))
+    x[:], x[place] = -0.0, 0.0
+    assert not np.signbit(ms.evaluate("s = max(i : x(i))", x=x))
+    assert np.signbit(ms.evaluate("s = min(i : x(i))", x=x))
+
+
 def test_what_is_stored_side_by_side_is_one_loop() -> None:
     kernel = ms.compile("s = R(i,j,k) * S(i,j,k)", R="f64[?,?,?]", S="f64[?,?,?]")
     assert "memref.collapse_shape" in kernel.passes().diff("array-sums")
@@ -113,7 +137,7 @@ def test_what_is_stored_side_by_side_is_one_loop() -> None:
     [
         ("s = R(i,j) * R(j,i)", "f64", "its innermost loop does not go along rows of what it adds up"),
         ("s = x(i)", "c128", "vectors do not hold its elements"),
-        ("y(i) = max(j : R(i,j))", "f64", "it makes no sum"),
+        ("s = min(i : R(i,i))", "f64", "its innermost loop does not go along rows of what it adds up"),
     ],
 )
 def test_what_it_leaves(text: str, dtype: str, reason: str) -> None:

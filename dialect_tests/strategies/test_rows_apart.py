@@ -13,6 +13,7 @@ from dialect_tests.strategy_remarks import MASKED, NARROW, SPMV, said_by
 
 FORM = "s = x(i) * A(i,j) * z(j)"
 TOTAL = "s = T(i,j,k) * v(k)"
+FIBRES = "s = T(i,j,k) * C(j,k)"
 
 
 def matrix(rows: int, columns: int, dtype: Any = np.float64) -> Any:
@@ -65,7 +66,7 @@ def test_what_is_added_to_counts() -> None:
     assert ms.evaluate("s += A(i,j)", s=np.array(3.0), A=ms.tensor(A)) == 3 + A.sum()
 
 
-@pytest.mark.parametrize(("text", "storage"), [(FORM, {"A": "CSR", "x": "", "z": ""}), (TOTAL, {"T": "CSF", "v": ""})])
+@pytest.mark.parametrize(("text", "storage"), [(FORM, {"A": "CSR", "x": "", "z": ""}), (FIBRES, {"T": "CSF", "C": ""})])
 def test_it_says_that_rows_are_added_up_apart(text: str, storage: dict[str, str]) -> None:
     assert said_by("rows-apart", text, options=NARROW, **storage) == [f"applied to {text[-2]}"]
     assert said_by("rows-apart", text, options=NARROW, dtype="i32", **storage) == []  # these add up in a cycle each
@@ -77,5 +78,5 @@ def test_it_leaves_rows_that_vectors_add_up() -> None:
 
 def test_it_leaves_what_is_no_sum_of_all() -> None:
     assert said_by("rows-apart", SPMV, options=NARROW, A="CSR", x="") == []
-    said = said_by("rows-apart", "s = max(i, j : A(i,j))", options=NARROW, A="CSR")
+    said = said_by("rows-apart", "s = max(i, j : x(i) * A(i,j))", options=NARROW, A="CSR", x="")
     assert said == ["j: it makes no sum of its entries"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import mlir_sparse as ms
 from dialect_tests.strategy_remarks import NARROW, SPMV, TRANSPOSED, said_by
@@ -225,8 +226,115 @@ def test_it_says_why_rows_are_summed_one_by_one(text: str, kinds: dict[str, Any]
     assert said_by("sum-rows", text, **{"A": "CSR", "x": "", **kinds}) == [f"j: {reason}"]
 
 
-def test_it_says_why_greatest_entries_are_found_one_by_one() -> None:
-    assert "j: it makes no sum or difference of its entries" in said_by("sum-rows", "y(i) = max(j : A(i,j))", A="CSR")
+LENGTHS = [[0], [1], [8], [9, 0, 0], [0, 3, 5], [16, 1, 17, 40, 0, 64], [1] * 50, list(range(33)), [0] * 40 + [2, 9]]
+
+
+def stored_rows(lengths: list[int], dtype: Any, seed: int = 0) -> tuple[Any, list[Any], list[Any]]:
+    """Returns a CSR matrix whose rows have so many entries, with the columns and the values of each."""
+    rng, width = np.random.default_rng(seed), max(64, *lengths)
+    columns = [np.sort(rng.choice(width, length, replace=False)) for length in lengths]
+    low, high = (-100, 100) if np.dtype(dtype).kind == "i" else (-9, 10)
+    values = [rng.integers(low, high, length).astype(dtype) for length in lengths]
+    starts = np.cumsum([0, *lengths]).astype(np.int32)
+    crd = np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int32)
+    data = np.concatenate([np.zeros(0, dtype), *values])
+    return scipy.sparse.csr_array((data, crd, starts), shape=(len(lengths), width)), columns, values
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_other_accumulations_of_all_types_and_lengths(lengths: list[int], dtype: str) -> None:
+    kind = ms.DType(dtype).numpy
+    A, _, values = stored_rows(lengths, np.float32 if dtype == "bf16" else kind)
+    T = ms.tensor(A).astype(dtype)
+    for name, reduce in (("max", np.max), ("min", np.min)):
+        # A row that is not full has zeros.
+        expected = [reduce(np.append(row, 0) if row.size < A.shape[1] else row) for row in values]
+        same(ms.evaluate(f"y(i) = {name}(j : A(i,j))", A=T), np.array(expected))
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("semiring", "join", "start", "multiply"),
+    [
+        ("min_plus", np.minimum, np.inf, np.add),
+        ("max_plus", np.maximum, -np.inf, np.add),
+        ("max_times", np.maximum, -np.inf, np.multiply),
+        ("min_max", np.minimum, np.inf, np.maximum),
+        ("times_plus", np.multiply, 1, np.add),
+    ],
+)
+def test_semirings(semiring: str, join: Any, start: float, multiply: Any, dtype: Any, lengths: list[int]) -> None:
+    A, columns, values = stored_rows(lengths, dtype)
+    x = np.random.default_rng(1).integers(-3, 4, A.shape[1]).astype(dtype)
+    if np.dtype(dtype).kind == "i" and abs(start) == np.inf:
+        start = np.iinfo(dtype).max if start > 0 else np.iinfo(dtype).min
+    found = ms.evaluate("y(i) = A(i,j) * x(j)", A=ms.tensor(A), x=x, semiring=semiring)
+    terms = [multiply(row, x[at]) for at, row in zip(columns, values, strict=True)]
+    with np.errstate(over="ignore"):
+        expected = [join.reduce(each, initial=start, dtype=dtype) for each in terms]
+    np.testing.assert_allclose(found, np.array(expected, dtype), rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_truth_values(lengths: list[int]) -> None:
+    A, columns, values = stored_rows(lengths, np.float64)
+    x = np.random.default_rng(1).random(A.shape[1]) < 0.1
+    T = ms.tensor(A)
+    for semiring, combine in (("or_and", any), ("and_or", all)):
+        found = ms.evaluate("y(i) = A(i,j) * x(j)", A=T.astype("bool"), x=x, semiring=semiring)
+        pairs = [list(zip(row != 0, x[at], strict=True)) for at, row in zip(columns, values, strict=True)]
+        met = [[(a and b) if combine is any else (a or b) for a, b in row] for row in pairs]
+        np.testing.assert_array_equal(found, [combine(row) for row in met])
+    np.testing.assert_array_equal(ms.evaluate("y(i) = or(j : A(i,j) > 5)", A=T), [(row > 5).any() for row in values])
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, 0.0])
+@pytest.mark.parametrize("length", [1, 4, 8, 9, 30])
+def test_extremes_of_what_is_not_finite(length: int, special: float) -> None:
+    A, _, _ = stored_rows([length, 40, length], np.float64)
+    A.data[:] = -1.0
+    A.data[length // 2] = special
+    for name, reduce in (("max", np.max), ("min", np.min)):
+        found = ms.evaluate(f"y(i) = {name}(j : A(i,j))", A=ms.tensor(A))
+        np.testing.assert_array_equal(found, reduce(A.toarray(), axis=1))
+
+
+@pytest.mark.parametrize("first", [0, 3, 17])
+def test_signs_of_zeros_are_those_of_extremes(first: int) -> None:
+    full = np.full((2, 18), -0.0)
+    full[0, first] = 0.0
+    T = ms.SparseTensor.from_levels(
+        "CSR",
+        (2, 18),
+        [None, np.array([0, 18, 36], np.int32)],
+        [None, np.tile(np.arange(18, dtype=np.int32), 2)],
+        full.ravel(),
+    )
+    np.testing.assert_array_equal(np.signbit(ms.evaluate("y(i) = max(j : A(i,j))", A=T)), [False, True])
+    np.testing.assert_array_equal(np.signbit(ms.evaluate("y(i) = min(j : A(i,j))", A=T)), [True, True])
+
+
+@pytest.mark.parametrize(
+    ("text", "semiring"),
+    [
+        ("y(i) = max(j : A(i,j))", None),
+        ("y(i) = prod(j : A(i,j))", None),
+        ("y(i) = or(j : A(i,j) > 1)", None),
+        (SPMV, "min_plus"),
+        (SPMV, "max_times"),
+        (SPMV, "or_and"),
+    ],
+)
+def test_it_says_that_accumulations_are_made_by_vectors(text: str, semiring: str | None) -> None:
+    dense = {"x": ""} if text == SPMV else {}
+    assert "applied to j" in said_by("sum-rows", text, semiring=semiring, A="CSR", **dense)
+
+
+def test_it_says_why_the_last_entry_is_found_one_by_one() -> None:
+    said = said_by("sum-rows", SPMV, semiring="any_first", A="CSR", x="")
+    assert said == ["j: it accumulates by no operation whose order is free"]
 
 
 def test_it_says_nothing_of_loops_without_sums() -> None:

@@ -28,6 +28,8 @@ __all__ = ["EMITTED", "ForLoop", "Loop", "MergedList", "WhileLoop", "loop_of", "
 
 # What the sparsifier writes on the loops that it makes of index variables, and not on searches on the way.
 EMITTED = "Emitted from"
+# What marks loops over the entries of all rows.
+_WHOLE = "entries of all rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,15 @@ class ForLoop:
     def is_over_entries(self) -> bool:
         """Returns whether it begins at a position that a buffer holds."""
         return stored_load(self.lower) is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Returns whether it is over the entries of all rows."""
+        return _WHOLE in self.op.attributes
+
+    def mark_whole(self) -> None:
+        """Says that it is over the entries of all rows."""
+        self.op.attributes[_WHOLE] = ir.UnitAttr.get()
 
     @property
     def form(self) -> LoopForm | None:

@@ -19,6 +19,7 @@ __all__ = [
     "NamedRow",
     "Segment",
     "StreamAccess",
+    "begins_by",
     "coordinate_load",
     "is_next",
     "position_load",
@@ -62,6 +63,30 @@ def coordinate_load(value: ir.Value) -> MemoryAccess | None:
     """Returns the load that a coordinate is read by, at the index of a loop or a constant beyond; None for others."""
     load = position_load(value)
     return load if load is not None and ForLoop.of_index(base_and_offset(load.at[0])[0]) is not None else None
+
+
+def begins_by(loop: ForLoop, index: ir.Value) -> tuple[ir.Value, ...] | None:
+    """Returns the buffers that say where a loop begins for an index, and where it ends, as it begins for the next one.
+
+    Args:
+        loop: a loop over entries.
+        index: the index of a loop around it.
+
+    Returns:
+        buffers of positions, each of which holds a subscript of the next one; None where a loop runs otherwise.
+    """
+    return _positions(loop.lower, loop.upper, index)
+
+
+def _positions(begin: ir.Value, end: ir.Value, index: ir.Value) -> tuple[ir.Value, ...] | None:
+    first, second = position_load(begin), position_load(end)
+    if first is None or second is None or first.buffer != second.buffer:
+        return None
+    (at,), (after,) = first.at, second.at
+    if at == index:
+        return (first.buffer,) if is_next(at, after) else None
+    outer = _positions(at, after, index)
+    return None if outer is None else (*outer, first.buffer)
 
 
 @dataclass(frozen=True, slots=True)

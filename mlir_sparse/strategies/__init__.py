@@ -2,6 +2,7 @@
 
 from mlir_sparse.loops.strategy import StrategyPass, StrategySequence
 from mlir_sparse.strategies.array_sums import ARRAY_SUMS
+from mlir_sparse.strategies.flatten_rows import FLATTEN_ROWS
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.inner_sums import INNER_SUMS
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
@@ -22,6 +23,7 @@ __all__ = ["STRATEGIES"]
 
 STRATEGIES: tuple[StrategyPass, ...] = (
     ARRAY_SUMS,
+    FLATTEN_ROWS,
     FUSE_FILL,
     JOIN_SEGMENTS,
     NONTEMPORAL_STORES,

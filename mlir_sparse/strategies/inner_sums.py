@@ -1,4 +1,4 @@
-"""Sums over lines: several at once in the lanes of vectors, added up at the end."""
+"""Sums over lines, and other accumulations: several at once in the lanes of vectors, joined at the end."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.accumulations import Accumulation, accumulation_of
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_prefetch import NEXT_SUMMED_ROWS
 from mlir_sparse.loops.emit_strips import masked_rest, whole_end
-from mlir_sparse.loops.emit_vectors import slice_of, splat_number, sum_of_lanes
+from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of_copy
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import constant_of, made_by, result_maker, sum_with
+from mlir_sparse.loops.value_origins import constant_of, made_by, result_maker
 from mlir_sparse.loops.vector_bodies import Lanes, Tile
 from mlir_sparse.loops.vector_options import Target
 
@@ -28,9 +29,9 @@ _EXTENTS = frozenset(("memref.dim", "arith.index_cast", "arith.constant"))
 
 
 def summed_lines(nest: Nest) -> Iterator[Line]:
-    """Yields the lines over dense levels that carry values."""
+    """Yields the lines over dense levels, or the entries of all rows, that carry values."""
     for loop, line in nest.lines:
-        if isinstance(line, Line) and loop.results and loop.is_over_level:
+        if isinstance(line, Line) and loop.results and (loop.is_over_level or loop.is_whole):
             yield line
 
 
@@ -42,43 +43,53 @@ def sum_of(line: Line, nest: Nest) -> InnerSum | Missed:
         nest: the nest that it is in.
     """
     target = Target.of(nest.options)
-    lanes, at = target.lanes_of(line.bits), _place_of_sum(line)
+    lanes, found = target.lanes_of(line.bits), _sum_in(line)
     why = "vectors have one lane" if lanes < 2 else _why_not_dense(line, lanes)
-    if at is None:
+    if found is None:
         why = "it carries more than one sum of elements"
-    return Missed(why) if why or at is None else InnerSum(line, target, at)
+    return Missed(why) if why or found is None else InnerSum(line, target, *found)
 
 
 def _why_not_dense(line: Line, lanes: int) -> str:
     if line.stores or not line.streams:
         return "it stores elements besides its sum, or reads none"
-    if made_by(line.loop.upper, *_EXTENTS) is None:
+    if not line.loop.is_whole and made_by(line.loop.upper, *_EXTENTS) is None:
         return "it runs over stored entries, not over a dense level"
     extent = constant_of(line.loop.upper)
     return f"its rows have fewer elements than a vector, {lanes}" if extent is not None and extent < lanes else ""
 
 
-def _place_of_sum(line: Line) -> int | None:
-    """Returns which result is the sum, where all others only say whether there was an iteration."""
+def _sum_in(line: Line) -> tuple[int, Accumulation] | None:
+    """Returns which result is accumulated and how, where all others only say whether there was an iteration."""
     sums = []
-    for at, (argument, end) in enumerate(zip(line.loop.carried, line.ends, strict=True)):
+    carried = zip(line.loop.carried, line.loop.starts, line.ends, strict=True)
+    for at, (argument, start, end) in enumerate(carried):
         if end not in line.varying:
             if any(op.results[0] == end for op in line.body if op.results) or list(argument.uses):
                 return None
             continue
-        if sum_with(argument, end) is None or len(list(end.uses)) != 1:
+        accumulated = accumulation_of(argument, start, end)
+        if accumulated is None or len(accumulated.operations) != 1 or len(list(end.uses)) != 1:
             return None
-        sums.append(at)
+        sums.append((at, accumulated))
     return sums[0] if len(sums) == 1 else None
 
 
 class InnerSum:
-    """Writes vector loops before a loop that adds up, and the loop for what is left where vectors have no masks."""
+    """Writes vector loops before a loop that accumulates, and the loop for what is left where vectors have no masks.
 
-    def __init__(self, line: Line, target: Target, at: int) -> None:
+    Args:
+        line: the loop.
+        target: the vectors.
+        at: which result is accumulated.
+        accumulated: how.
+    """
+
+    def __init__(self, line: Line, target: Target, at: int, accumulated: Accumulation) -> None:
         self.line = line
         self.target = target
         self.place = at
+        self.accumulated = accumulated
         self.lanes = target.lanes_of(line.bits)
 
     def run(self) -> None:
@@ -94,11 +105,11 @@ class InnerSum:
         wide = self.lanes * _ACCUMULATORS
         with ir.InsertionPoint(loop.op):
             ends = [whole_end(at, upper, size) for size in (wide, self.lanes)]
-            accumulator = self._loop(at, ends[0], wide, self.zeros(wide, first.type))
+            accumulator = self._loop(at, ends[0], wide, self.nothing(wide, first.type))
             accumulator = self._loop(ends[0], ends[1], self.lanes, self._folded(accumulator))
             if self.target.masks:
                 accumulator = self._masked(ends[1], upper, accumulator)
-            total = build.add(first, sum_of_lanes(accumulator))
+            total = self.accumulated.joined(first, self.accumulated.of_lanes(accumulator))
             values = self._after(total)
             if not self.target.masks:
                 loop.set_lower(ends[1])
@@ -132,16 +143,16 @@ class InnerSum:
         line.op.erase()
         return made
 
-    def zeros(self, size: int, element: ir.Type) -> ir.Value:
-        """Returns a vector of zeros."""
-        return splat_number(ir.VectorType.get([size], element), 0)
+    def nothing(self, size: int, element: ir.Type) -> ir.Value:
+        """Returns what lanes have accumulated before the first element."""
+        return self.accumulated.identity(ir.VectorType.get([size], element))
 
     def _folded(self, accumulator: ir.Value) -> ir.Value:
         """Returns the sums of a few vectors as one vector."""
         count = ir.VectorType(accumulator.type).shape[0] // self.lanes
         parts = [slice_of(accumulator, part * self.lanes, self.lanes) for part in range(count)]
         while len(parts) > 1:
-            parts = [build.add(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
+            parts = [self.accumulated.joined(*parts[at : at + 2]) for at in range(0, len(parts), 2)]
         return parts[0]
 
     def _after(self, total: ir.Value) -> list[ir.Value]:

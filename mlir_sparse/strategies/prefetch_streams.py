@@ -79,7 +79,7 @@ def _applies(loop: ForLoop, _: Nest) -> _Streams | Missed | None:
     row, slots = NamedRow.of(loop), _is_over_slots(loop)
     if row is not None and row.is_of_entry and not slots:
         return Missed("its rows lie anywhere in memory: entries of another loop name them")
-    if len(body) > _MOST_OPERATIONS:
+    if loop.step == 1 and len(body) > _MOST_OPERATIONS:
         return Missed(f"more than {_MOST_OPERATIONS} operations are done in an iteration: it does not wait for entries")
     if loop.step == 1 and any(isinstance(result.type, ir.VectorType) for op in body for result in op.results):
         return Missed("vectors of dense rows take most of the time")
@@ -103,11 +103,13 @@ def _rewrite(streams: _Streams, _: Nest) -> None:
 
 
 def _ask(streams: _Streams, first: ir.Value) -> None:
-    """Writes the requests of a chunk."""
-    later = build.add(first, build.constant(FAR))
-    for access in streams.accesses:
-        at = [_shifted(place, streams.loop, later) for place in access.at]
-        prefetch(access.buffer, at, written=access.value is not None)
+    """Writes the requests of a chunk: one to each buffer for as many entries as a line holds at the least."""
+    step = streams.loop.step
+    for start in range(0, _CHUNK if step is None else max(step, _CHUNK), _CHUNK):
+        later = build.add(first, build.constant(FAR + start))
+        for access in streams.accesses:
+            at = [_shifted(place, streams.loop, later) for place in access.at]
+            prefetch(access.buffer, at, written=access.value is not None)
 
 
 def _shifted(value: ir.Value, loop: ForLoop, later: ir.Value) -> ir.Value:

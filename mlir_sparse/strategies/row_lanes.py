@@ -1,4 +1,4 @@
-"""Vectors of entries of a row, added up lane by lane."""
+"""Vectors of entries of a row, accumulated lane by lane."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from functools import reduce
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import access_of
+from mlir_sparse.loops.accumulations import Accumulation
+from mlir_sparse.loops.effects import access_of, is_truth
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
-from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of, splat_number
+from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker
 from mlir_sparse.loops.vector_bodies import VectorValues
 
-__all__ = ["LANES", "LaneRow", "sum_of_vectors"]
+__all__ = ["LANES", "LaneRow", "lanes_of", "lanes_of_whole"]
 
 # Entries at once. SpMV, f64, in ms, entry by entry and so: 5-point grid 2.0 and 1.95, power-law rows 7.9 and 4.0,
 # circuit 1.31 and 0.46, finite elements 1.23 and 0.92. Chunks of 4 took 0.75 on the circuit, 1.19 on finite elements.
@@ -27,28 +28,22 @@ _HELD = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class LaneRow:
-    """A loop that adds up what it makes of the entries of a row.
+    """A loop that accumulates what it makes of the entries of a row.
 
     Args:
         loop: the loop over positions.
         streams: the buffers that it reads at its index.
         values: the values that differ from entry to entry and are vectors of elements; other such are integers.
-        add: the sum or difference of the sum so far and the summand, or the sum of the summand and it.
+        accumulated: how.
     """
 
     loop: ForLoop
     streams: tuple[ir.Value, ...]
     values: frozenset[ir.Value]
-    add: ir.Operation
-
-    @property
-    def summand(self) -> ir.Value:
-        """Returns what is added, or subtracted, for each entry."""
-        left, right = self.add.operands
-        return right if left in self.loop.carried else left
+    accumulated: Accumulation
 
 
-def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
+def lanes_of(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
     """Writes a loop over vectors of entries of a row, which has an iteration at least.
 
     Args:
@@ -57,9 +52,22 @@ def sum_of_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
         short: whether rows are short as a rule.
 
     Returns:
-        the sums of lanes.
+        what each lane has accumulated.
     """
     return _Vectors(row, row.loop.upper, _ahead(size, short)).total(row.loop.lower)
+
+
+def lanes_of_whole(row: LaneRow, end: ir.Value) -> ir.Value:
+    """Writes a loop over whole vectors of entries, which may be none.
+
+    Args:
+        row: the loop over entries, which stays.
+        end: where the last vector ends.
+
+    Returns:
+        what each lane has accumulated.
+    """
+    return _Vectors(row, end, build.constant(NEAR)).total_of_whole(row.loop.lower)
 
 
 def _ahead(size: ir.Value, short: bool) -> ir.Value:
@@ -83,33 +91,47 @@ class _Vectors:
         self.row = row
         self.upper = upper
         self.distance = distance
-        element = row.summand.type
-        self.width = min(LANES, _BITS // build.width_of(element))
+        element = row.accumulated.term.type
+        self.width = LANES if is_truth(element) else min(LANES, _BITS // build.width_of(element))
         self.kind = ir.VectorType.get([self.width], element)
 
     def total(self, lower: ir.Value) -> ir.Value:
-        """Writes the loop; returns the sums of lanes."""
+        """Writes the loop; returns what each lane has accumulated."""
 
         def iteration(first: ir.Value, accumulator: ir.Value) -> list[ir.Value]:
             reached = build.add(first, build.constant(LANES))
             after = self._added(first, accumulator)
             return [build.compare("ult", reached, self.upper), reached, after]
 
-        _, total = build.repeated([lower, splat_number(self.kind, 0)], iteration)
+        _, total = build.repeated([lower, self.row.accumulated.identity(self.kind)], iteration)
         return total
 
+    def total_of_whole(self, lower: ir.Value) -> ir.Value:
+        """Writes the loop over whole vectors, each part of which has an accumulator of its own."""
+        nothing = [self.row.accumulated.identity(self.kind)] * (LANES // self.width)
+
+        def iteration(first: ir.Value, *accumulators: ir.Value) -> list[ir.Value]:
+            parts = zip(accumulators, self._parts(first), strict=True)
+            return [self.row.accumulated.joined(accumulator, part) for accumulator, part in parts]
+
+        return reduce(self.row.accumulated.joined, build.loop(self.upper, nothing, iteration, lower, LANES))
+
+    def _parts(self, first: ir.Value) -> list[ir.Value]:
+        """Writes what is accumulated for as many entries as there are lanes, in vectors that registers hold."""
+        begins = [build.add(first, build.constant(at)) if at else first for at in range(0, LANES, self.width)]
+        return [_Entries(self.row, begin, self.width).of(self.row.accumulated.term) for begin in begins]
+
     def _added(self, first: ir.Value, accumulator: ir.Value) -> ir.Value:
-        """Writes an iteration; returns the sums of lanes after it."""
+        """Writes an iteration; returns what each lane has accumulated after it."""
         for stream in self.row.streams:
             prefetch(stream, [build.add(first, self.distance)])
         own = self._own(first)
         parts = []
-        for start in range(0, LANES, self.width):
-            begin = build.add(first, build.constant(start)) if start else first
-            made = _Entries(self.row, begin, self.width).of(self.row.summand)
-            mask = own if self.width == LANES else slice_of(own, start, self.width)
-            parts.append(build.select(mask, made, splat_number(made.type, 0)))
-        return reduce(build.add, (accumulator, *parts))
+        for number, made in enumerate(self._parts(first)):
+            mask = own if self.width == LANES else slice_of(own, number * self.width, self.width)
+            parts.append(build.select(mask, made, self.row.accumulated.identity(made.type)))
+        # Parts first: each accumulator waits for the one before it.
+        return reduce(self.row.accumulated.joined, (*parts, accumulator))
 
     def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""

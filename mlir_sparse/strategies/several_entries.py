@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.accumulations import Accumulation
 from mlir_sparse.loops.effects import access_of, loads_in, may_alias, only_reads
 from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.emit_prefetch import NEXT_RESULTS, NEXT_SUMMED_ROWS, prefetch
@@ -41,17 +42,22 @@ class _EntrySums:
         loop: the loop.
         before: what it does before the sum.
         line: the sum.
+        accumulated: how it is added up.
         after: what it does with it, a store the last.
     """
 
     loop: ForLoop
     before: tuple[ir.Operation, ...]
     line: Line
+    accumulated: Accumulation
     after: tuple[ir.Operation, ...]
 
 
 def _candidates(nest: Nest) -> Iterator[Line]:
-    return (line for line in summed_lines(nest) if isinstance(sum_of(line, nest), InnerSum))
+    for line in summed_lines(nest):
+        found = sum_of(line, nest)
+        if isinstance(found, InnerSum) and found.accumulated.is_sum:
+            yield line
 
 
 def _applies(line: Line, nest: Nest) -> _EntrySums | Missed:
@@ -76,7 +82,9 @@ def _applies(line: Line, nest: Nest) -> _EntrySums | Missed:
     inside = any(maker(value) in before for value in line.op.operands if maker(value) is not None)
     if not apart or not all(map(only_reads, around)) or inside:
         return Missed("the loop around it does more than to compute and store a sum")
-    return _EntrySums(loop, before, line, after)
+    found = sum_of(line, nest)
+    assert isinstance(found, InnerSum)
+    return _EntrySums(loop, before, line, found.accumulated, after)
 
 
 class _Several:
@@ -114,7 +122,7 @@ class _Several:
         """Writes what is done for a group of entries."""
         known = [self._known(start, number) for number in range(_ENTRIES)]
         copies = [line_of_copy(copy_of(self.entries.line.op, each)) for each in known]
-        totals = self._totals([InnerSum(copy, self.target, 0) for copy in copies])
+        totals = self._totals([InnerSum(copy, self.target, 0, self.entries.accumulated) for copy in copies])
         (result,) = self.entries.line.loop.results
         for number, (copy, each) in enumerate(zip(copies, known, strict=True)):
             (first,) = copy.loop.starts
@@ -138,7 +146,7 @@ class _Several:
         """Writes the loop over the line; returns a vector of the sums."""
         loop = self.entries.line.loop
         at, upper = loop.bounds
-        accumulators = [sums[0].zeros(self.lanes, loop.results[0].type)] * _ENTRIES
+        accumulators = [sums[0].nothing(self.lanes, loop.results[0].type)] * _ENTRIES
         end = whole_end(at, upper, self.lanes)
 
         def body(place: ir.Value, *reached: ir.Value) -> list[ir.Value]:

@@ -1,8 +1,9 @@
-"""Sums over rows of stored entries: a vector of them at once, without a branch that depends on their number.
+"""Sums over rows of stored entries, and other accumulations: a vector at once, without a branch on their number.
 
 Rows of a few entries each end where no processor foresees it: each wrong guess costs as much as a dozen entries. Here
 as many entries as a vector has lanes are read from where a row begins, the next rows' among them, and those that are
-not the row's count as zeros; long rows take several vectors. Nor does a sum wait for the one before, entry by entry.
+not the row's count as zeros, or as what else changes nothing; long rows take several vectors. Nor does a sum wait for
+the one before, entry by entry.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import reduce
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.accumulations import accumulation_of
 from mlir_sparse.loops.effects import (
     MemoryAccess,
     computes_lanes,
@@ -19,17 +21,19 @@ from mlir_sparse.loops.effects import (
     element_bits,
     fits_lanes,
     is_contiguous,
+    is_truth,
     loads_in,
 )
 from mlir_sparse.loops.emit_copies import replace
-from mlir_sparse.loops.emit_vectors import sum_of_lanes
+from mlir_sparse.loops.emit_segments import has_few_entries
+from mlir_sparse.loops.emit_strips import whole_end
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.model_accesses import Segment, StreamAccess, position_load
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import made_by, sum_with
-from mlir_sparse.strategies.row_lanes import LANES, LaneRow, sum_of_vectors
+from mlir_sparse.loops.value_origins import made_by
+from mlir_sparse.strategies.row_lanes import LANES, LaneRow, lanes_of, lanes_of_whole
 
 __all__ = ["SUM_ROWS"]
 
@@ -48,7 +52,7 @@ def _applies(loop: ForLoop, nest: Nest) -> LaneRow | Missed:
         # The same on all machines, so it is said before what this one lacks.
         if not element_bits(start.type):
             return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
-    why = "" if nest.facts.short_rows else _why_long(loop, nest)
+    why = "" if nest.facts.short_rows or loop.is_whole else _why_long(loop, nest)
     return Missed(why) if why else _Reader(loop).row()
 
 
@@ -83,16 +87,16 @@ class _Reader:
         """Returns the loop as a row, or why it is none."""
         if self.loop.step != 1 or len(self.loop.starts) != 1:
             return Missed("it carries more than one sum")
-        (total,), (end,) = self.loop.carried, self.loop.ends
-        add = sum_with(total, end)
+        (start,), (total,), (end,) = self.loop.starts, self.loop.carried, self.loop.ends
+        accumulated = accumulation_of(total, start, end)
         # What is the same for all entries was moved out of the loop, which may leave nothing inside.
-        if add is None or add not in self.body[-1:]:
-            return Missed("it makes no sum or difference of its entries")
-        for op in self.body[:-1]:
-            if not self._takes(op):
+        if accumulated is None or not set(accumulated.operations) <= set(self.body):
+            return Missed("it accumulates by no operation whose order is free")
+        for op in self.body:
+            if op not in accumulated.operations and not self._takes(op):
                 return Missed(self._reason(op))
-        row = LaneRow(self.loop, tuple(self.streams), frozenset(self.values), add)
-        if row.summand in self.values and row.summand.type == total.type and self.streams:
+        row, term = LaneRow(self.loop, tuple(self.streams), frozenset(self.values), accumulated), accumulated.term
+        if term in self.values and (term.type == total.type or is_truth(term.type)) and self.streams:
             return row
         return Missed("what it adds up is the same for all entries, or of another type")
 
@@ -137,14 +141,38 @@ class _Reader:
 
 
 def _rewrite(row: LaneRow, nest: Nest) -> None:
-    """Writes a loop over vectors of entries beside a loop, which is left for the last rows: none are read beyond."""
+    if row.loop.is_whole:
+        _vectors_before(row)
+    else:
+        _vectors_beside(row, nest)
+
+
+def _vectors_before(row: LaneRow) -> None:
+    """Writes a loop over whole vectors of entries before a loop over those of all rows, which is left for the rest."""
+    loop = row.loop
+    (start,) = loop.starts
+    with ir.InsertionPoint(loop.op):
+        end = whole_end(*loop.bounds, LANES)
+        reached = row.accumulated.after(start, lanes_of_whole(row, end))
+    loop.set_lower(end)
+    loop.set_start(0, reached)
+    build.keep_rolled(loop.op, scalar=True)
+
+
+def _vectors_beside(row: LaneRow, nest: Nest) -> None:
+    """Writes a loop over vectors of entries beside a loop, which is left for the last rows: none are read beyond.
+
+    Rows of one entry as a rule, or none, are left to it too: where they end is foreseen.
+    """
     loop, short = row.loop, nest.facts.short_rows
+    few = has_few_entries(loop)
     _begin_where_the_last_ended(loop)
     (start,) = loop.starts
     with ir.InsertionPoint(loop.op):
         size = reduce(build.minimum, map(build.size_of, row.streams))
+        last = size if few is None else build.select(few, build.constant(0), size)
         total = build.branch(
-            build.compare("ule", build.add(loop.upper, build.constant(LANES)), size),
+            build.compare("ule", build.add(loop.upper, build.constant(LANES)), last),
             lambda: [_by_vectors(row, size, short)],
             lambda: [_by_entries(loop)],
             [start.type],
@@ -173,19 +201,16 @@ def _by_entries(loop: ForLoop) -> ir.Value:
 
 
 def _by_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
-    """Returns the sum of a row.
+    """Returns what a row accumulates.
 
     An empty row has a vector too, of none of its entries: no branch tells it from others.
     """
     (start,) = row.loop.starts
-    accumulator = sum_of_vectors(row, size, short)
-    if row.add.name in ("arith.addf", "arith.addi"):
-        return sum_of_lanes(accumulator, start)
-    return build.operation(row.add.name, start.type, start, sum_of_lanes(accumulator))
+    return row.accumulated.after(start, lanes_of(row, size, short))
 
 
 SUM_ROWS = Strategy("sum-rows", _candidates, _applies, _rewrite)
-"""Writes a loop over vectors of entries in place of each loop that adds up a row.
+"""Writes a loop over vectors of entries in place of each loop that accumulates a row.
 
 Option `every`: whether in all functions, rather than in those whose rows are short.
 """
