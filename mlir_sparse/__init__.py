@@ -8,14 +8,14 @@ from mlir_sparse.process.interpreters import require_main_interpreter
 
 require_main_interpreter()
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
 from mlir_sparse._native import __version__
-from mlir_sparse.arrays import einsum, einsum_path
 from mlir_sparse.compile import (
     STAGES,
-    ComprehensionKernel,
     DefinedTensor,
     Kernel,
-    Tuning,
     compile,
     define,
     evaluate,
@@ -23,7 +23,6 @@ from mlir_sparse.compile import (
     load,
     parse,
     set_optimize,
-    tune,
 )
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.dtypes import DTYPES, DType
@@ -69,7 +68,7 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.lazy import LazyArray, compute, lazy
+from mlir_sparse.lazy import lazy
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -88,9 +87,29 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.pipeline import Remark
 from mlir_sparse.plan.schedule import Schedule
+from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.runtime import get_num_threads, set_num_threads
 from mlir_sparse.spec import Alternative
-from mlir_sparse.tensor import DeviceTensor, LevelStorage, SparseTensor, read, tensor, to_device, write
+from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
+from mlir_sparse.tensor.python_operators import install
+
+if TYPE_CHECKING:
+    from mlir_sparse.arrays.einsum import einsum, einsum_path
+    from mlir_sparse.compile import ComprehensionKernel, Tuning, tune
+    from mlir_sparse.lazy import LazyArray, compute
+    from mlir_sparse.tensor import DeviceTensor, read, to_device, write
+else:
+    __getattr__ = at_first_use(
+        __name__,
+        {
+            "arrays": ("einsum", "einsum_path"),
+            "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
+            "compile.tuning.tune": ("Tuning", "tune"),
+            "lazy": ("LazyArray", "compute"),
+            "tensor.device_tensor": ("DeviceTensor", "to_device"),
+            "tensor.files.read_write": ("read", "write"),
+        },
+    )
 
 __all__ = [
     "DTYPES",
@@ -180,3 +199,16 @@ __all__ = [
     "where",
     "write",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _operations() -> Mapping[str, Callable[..., Any]]:
+    from mlir_sparse.arrays.operations import OPERATIONS  # at the first use of one
+
+    return OPERATIONS
+
+
+install(_operations)

@@ -20,6 +20,7 @@ from mlir_sparse.notation import Operator
 from mlir_sparse.pipeline import Pipeline, Remark
 from mlir_sparse.pipeline.own_passes import OWN_PASSES
 from mlir_sparse.pipeline.pass_values import Pass
+from mlir_sparse.plan.expected_loops import expected_loops
 from mlir_sparse.program.loop_form import LoopForm, NestLoops
 
 DENSE, POSITIONS, MERGE, SEGMENT_END = LoopForm
@@ -69,7 +70,7 @@ def test_all_loops_are_read(text: str, out: str | None, storage: dict[str, str],
 def said_of(build: Build, *changes: Pass, expected: Mapping[str, NestLoops] | None = None) -> list[str]:
     """Returns what is said of loops that are other than expected, where the compiler changes them so."""
     types = dict(build.program.types)
-    found = {each.name: plan.expected_loops(each.step, types) for each in plan.functions_of(build.program)}
+    found = {each.name: expected_loops(each.step, types) for each in plan.functions_of(build.program)}
     before, after = with_loops(build, *changes)
     said = pipeline.remarks_on(build.lowered.bytecode, before.then(after), expected or found, kernel="a kernel")
     return [f"{remark.loop}: {remark.reason}" for remark in said if remark.strategy == "read-loops"]

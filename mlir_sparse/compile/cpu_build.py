@@ -266,8 +266,10 @@ class Build:
         Raises:
             CompileError, CompilerCrash: if MLIR fails, with a reproducer.
         """
+        from mlir_sparse.plan.expected_loops import expected_loops  # loads what plans, for remarks alone
+
         types = dict(self.program.types)
-        expected = {each.name: plan.expected_loops(each.step, types) for each in plan.functions_of(self.program)}
+        expected = {each.name: expected_loops(each.step, types) for each in plan.functions_of(self.program)}
         kernel = str(self.spec.assignment)
         return pipeline.remarks_on(self.lowered.bytecode, self.passes, expected, kernel=kernel) if expected else ()
 

@@ -21,13 +21,11 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 )
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
-from mlir_sparse.compile.definitions.composed_calls import evaluate_composed, reads_defined
-from mlir_sparse.compile.definitions.composed_kernel import compile_composed, composed_kernel
+from mlir_sparse.compile.definitions.defined_tensor import reads_defined
 from mlir_sparse.compile.kernel_settings import KernelSettings
 from mlir_sparse.compile.repeated_calls import REPEATED
 from mlir_sparse.compile.statement_optimizer import DataSketches, depends_on_data, sketches_of
 from mlir_sparse.compile.switching_kernel import switching
-from mlir_sparse.compile.tuning.tuning_store import TuningRecord, tuned
 from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -143,6 +141,8 @@ def compile(
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        from mlir_sparse.compile.definitions.composed_kernel import compile_composed  # for definitions only
+
         return compile_composed(parse, compile, text, by_name(named, tensors), asked)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
@@ -168,7 +168,9 @@ def _compiled_for(
     types = tuple((name, type_of_given(name, declared[name])) for name in assignment.inputs)
     output = _output(assignment, dict(types), out, declared_output)
     if options.tuned:
-        found = _tuned(assignment, types, output, declared)
+        from mlir_sparse.compile.tuning.tuned_schedule import tuned_schedule  # loads what searches, too
+
+        found = tuned_schedule(KernelSpec(assignment, types, output), declared)
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
     inferred = out is None and declared_output is None and output.encoding is None
     instead = storage_instead(assignment, types) if inferred else ""
@@ -244,14 +246,6 @@ class _Part:
 
     def __call__(self, assignment: Assignment, types: _Types, output: TensorType) -> StatementKernel:
         return _within(self.options, assignment, types, output)
-
-
-def _tuned(assignment: Assignment, types: _Types, output: TensorType, given: Mapping[str, Any]) -> TuningRecord:
-    spec = KernelSpec(assignment, types, output)
-    check_spec(spec)
-    data = all(not isinstance(one, TensorType | str) for one in given.values())
-    values = {name: operand_check.value_of(name, given[name]) for name, _ in types} if data else None
-    return tuned(spec.with_static_extents(), values)
 
 
 def _statement(
@@ -362,6 +356,9 @@ def evaluate(
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         given = by_name(named, tensors)
+        from mlir_sparse.compile.definitions.composed_calls import evaluate_composed  # for definitions only
+        from mlir_sparse.compile.definitions.composed_kernel import composed_kernel
+
         result, call = evaluate_composed(parse, evaluate, text, given, asked)
         kernel = None if key is None else composed_kernel(parse, compile, REPEATED, text, given, asked, call)
         if kernel is not None:

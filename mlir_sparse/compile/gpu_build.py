@@ -15,6 +15,7 @@ from mlir_sparse.errors import MissingPackageError, UnsupportedError
 from mlir_sparse.gpu.assembled_module import llvm_ir_of, read_launches, read_ptx
 from mlir_sparse.gpu.ptx.libdevice import find_library, functions_wanted
 from mlir_sparse.pipeline.gpu_passes import gpu, nvvm, ptx
+from mlir_sparse.plan.explain import explain
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import cached_property
@@ -185,7 +186,7 @@ class GpuBuild:
 
     def explain(self) -> str:
         """Returns an account of the program: its steps, and the mapping of loops to threads, with reasons."""
-        return plan.explain(self.program, self.mapped)
+        return explain(self.program, self.mapped)
 
     # -- launches ------------------------------------------------------------------------------------------------
 

@@ -15,9 +15,8 @@ from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import reads
-from mlir_sparse.plan.algebra.assumed_sketches import assumed_sketches
-from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting, may_gain, ranked_ways
 from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
+from mlir_sparse.plan.algebra.possible_gain import may_gain
 from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entries, ruled_statement
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.process import settings
@@ -245,6 +244,8 @@ def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting 
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return None
+    from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting  # few statements are searched for ways
+
     chosen = choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = chosen and ruled.restored(chosen)
     return found if found is not None and keeps_entries(found, spec) else None
@@ -254,6 +255,8 @@ def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting 
 def _dominant(spec: KernelSpec, optimize: str) -> Rewriting | None:
     if _open_statement(spec, optimize) is None:
         return None
+    from mlir_sparse.plan.algebra.assumed_sketches import assumed_sketches  # as above
+
     found: Rewriting | None = None
     for number, sketches in enumerate(assumed_sketches(spec)):
         data = _rounded(sketches)
@@ -271,6 +274,8 @@ def _ranked(spec: KernelSpec, data: DataSketches, optimize: str) -> tuple[Altern
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return alternatives(spec, None, optimize)
+    from mlir_sparse.plan.algebra.choose_rewriting import ranked_ways  # as above
+
     ways = ranked_ways(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = [replace(way, rewriting=way.rewriting and ruled.restored(way.rewriting)) for way in ways]
     return tuple(

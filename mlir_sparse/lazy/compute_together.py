@@ -18,12 +18,12 @@ from mlir_sparse.compile.statement_optimizer import get_optimize
 from mlir_sparse.errors import OperandError
 from mlir_sparse.lazy.lazy_array import LazyArray, install_computing
 from mlir_sparse.lazy.recorded_statements import StatementForm
-from mlir_sparse.lazy.recorded_values import ArrayView, OperandValue, Recorded, StatementValue
+from mlir_sparse.lazy.recorded_values import ArrayView, OperandValue, Recorded, StatementValue, operand_view
 from mlir_sparse.notation import Access, Assignment, Comprehension, Parameter, replace_accesses, walk
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import rounded_sketch
 
-__all__ = ["compute", "kernel_of"]
+__all__ = ["compute", "kernel_of", "recorded"]
 
 _Options = tuple[str, int | None, bool]
 
@@ -32,6 +32,11 @@ _CAPACITY = 256
 _kernels: OrderedDict[Hashable, ComprehensionKernel] = OrderedDict()
 # By structure and options the operands of the last computation, by identity, and its kernel.
 _last: OrderedDict[Hashable, tuple[tuple[int, ...], ComprehensionKernel]] = OrderedDict()
+
+
+def recorded(source: Any) -> LazyArray:
+    """Returns an operand as a lazy expression; one that is none yet becomes one."""
+    return source if isinstance(source, LazyArray) else LazyArray(operand_view(source))
 
 
 def compute(

@@ -13,11 +13,11 @@ from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
 from mlir_sparse.lazy import numpy_steps
 from mlir_sparse.lazy.elementwise_steps import cast_view, elementwise_step
-from mlir_sparse.lazy.recorded_values import ArrayView, StatementValue, operand_view
+from mlir_sparse.lazy.recorded_values import ArrayView, StatementValue
 from mlir_sparse.lazy.sum_steps import matmul_step, mean_step, sum_step
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["LazyArray", "install_computing", "lazy"]
+__all__ = ["LazyArray", "install_computing"]
 
 _computing: dict[str, Callable[..., Any]] = {}
 
@@ -29,29 +29,6 @@ def install_computing(compute: Callable[..., Any], kernel_of: Callable[..., Any]
 
 class _NotRecordedError(UnsupportedError, AttributeError):
     """An attribute of arrays that is not recorded; `hasattr` says that there is none."""
-
-
-def lazy(source: Any) -> LazyArray:
-    """Returns an operand whose operations are recorded, and computed together when they are asked for.
-
-    Args:
-        source: a SparseTensor, an array, another library's sparse array, a number, or a defined tensor, whose
-            definition is planned with the rest; or a lazy expression, which is returned. It is not copied: values that
-            are changed before a computation count.
-
-    Raises:
-        OperandError: for other objects, and for data on a device.
-        DTypeError: for an element type that the dialect lacks.
-
-    >>> import mlir_sparse as ms
-    >>> A = ms.lazy(ms.tensor([[0.0, 2.0], [3.0, 0.0]]))
-    >>> y = (A @ A) @ np.ones(2)
-    >>> y
-    <LazyArray f64[2], 2 steps: call .compute()>
-    >>> y.compute()
-    array([6., 6.])
-    """
-    return source if isinstance(source, LazyArray) else LazyArray(operand_view(source))
 
 
 def _recorded(ufunc: np.ufunc, *operands: Any) -> Any:

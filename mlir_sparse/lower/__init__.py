@@ -5,7 +5,23 @@ that of operators on stored entries. Both use `arithmetic_ops` and `truth_ops`, 
 element type, and `function_ops`, which composes functions that MLIR lacks.
 """
 
-from mlir_sparse.lower.cancelled_operands import cancels_operands
-from mlir_sparse.lower.generic_module import LoweredProgram, lower
+from typing import TYPE_CHECKING
+
+from mlir_sparse.process.first_use import at_first_use
+
+if TYPE_CHECKING:
+    from mlir_sparse.lower.cancelled_operands import cancels_operands
+    from mlir_sparse.lower.generic_module import LoweredProgram, lower
+else:
+    __getattr__ = at_first_use(
+        __name__,
+        {
+            "cancelled_operands": ("cancels_operands",),
+            "generic_module": (
+                "LoweredProgram",
+                "lower",
+            ),
+        },
+    )
 
 __all__ = ["LoweredProgram", "cancels_operands", "lower"]

@@ -6,13 +6,22 @@ caller built. `sketch_of` counts how entries spread, for estimates. `device_tens
 memory; `draw/` shows storage.
 """
 
+from typing import TYPE_CHECKING
+
+from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.tensor.create import tensor
-from mlir_sparse.tensor.device_tensor import DeviceTensor, to_device
-from mlir_sparse.tensor.files.read_write import read, write
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.level_view import level_view
 from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.device_tensor import DeviceTensor, to_device
+    from mlir_sparse.tensor.files.read_write import read, write
+else:
+    __getattr__ = at_first_use(
+        __name__, {"device_tensor": ("DeviceTensor", "to_device"), "files.read_write": ("read", "write")}
+    )
 
 __all__ = [
     "DeviceTensor",

@@ -1,7 +1,7 @@
 """Python's operators and NumPy's protocols on sparse tensors.
 
-Kernels compute the results. This room is below the kernels, so `mlir_sparse.arrays` installs the functions here when
-the package is imported.
+Kernels compute the results. This room is below the kernels, so the package, when it is imported, installs here where
+`mlir_sparse.arrays` has the functions; the first use of any loads them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["Operators", "install", "perform"]
 
 _installed: dict[str, Callable[..., Any]] = {}
+_found_by: list[Callable[[], Mapping[str, Callable[..., Any]]]] = []
 
 
-def install(operations: Mapping[str, Callable[..., Any]]) -> None:
-    """Installs the functions behind operators and methods, by name."""
-    _installed.update(operations)
+def install(operations: Callable[[], Mapping[str, Callable[..., Any]]]) -> None:
+    """Installs what returns the functions behind operators and methods, by name, at their first use."""
+    _found_by[:] = [operations]
+
+
+def _operation(name: str) -> Callable[..., Any]:
+    if name not in _installed:
+        _installed.update(_found_by[0]())
+    return _installed[name]
 
 
 def perform(name: str, *arguments: Any, **options: Any) -> Any:
@@ -36,7 +43,7 @@ def perform(name: str, *arguments: Any, **options: Any) -> Any:
         OperandError: for invalid arguments, with the message of the exception that they caused.
     """
     try:
-        return _installed[name](*arguments, **options)
+        return (_installed.get(name) or _operation(name))(*arguments, **options)
     except SparseError:
         raise
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse.compile.compiled_kernel import Result
-from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_type, type_of_operand
-from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
 from mlir_sparse.compile.statement_optimizer import DataSketches, sketches_of_values
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Assignment, Call, Comprehension, Parameter, reads, walk
 from mlir_sparse.runtime import operand_check
+
+if TYPE_CHECKING:
+    from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
+    from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
 
 __all__ = ["as_comprehension", "compile_comprehension", "evaluate_comprehension", "may_gain", "operand_sketches"]
 
@@ -126,6 +128,8 @@ def _kernel(
     compile_statement: CompileStatement,
     sketches: DataSketches | None,
 ) -> ComprehensionKernel:
+    from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel  # loads the search of plans
+
     kind = ComprehensionKernel
     if target != "cpu":
         from mlir_sparse.compile.comprehension.comprehension_on_device import (

@@ -21,18 +21,10 @@ __all__ = [
     "evaluate_composed",
     "first_line",
     "passed",
-    "reads_defined",
 ]
 
 _MOST = 512
 _known: dict[Hashable, ComposedCall] = {}
-
-
-def reads_defined(*given: Mapping[str, Any] | None) -> bool:
-    """Returns whether some operand is a defined tensor."""
-    return any(
-        type(value) is DefinedTensor for named in given if isinstance(named, Mapping) for value in named.values()
-    )
 
 
 def composed_call(

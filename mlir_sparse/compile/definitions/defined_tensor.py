@@ -51,7 +51,7 @@ from mlir_sparse.text.given_arguments import integer_of, several_of, text_of
 from mlir_sparse.text.identifiers import by_name, generated_name
 from mlir_sparse.text.lexer import tokenize
 
-__all__ = ["DefinedTensor", "Signature", "define"]
+__all__ = ["DefinedTensor", "Signature", "define", "reads_defined"]
 
 Array = np.ndarray[Any, Any]
 
@@ -294,11 +294,13 @@ def _operand_of(own: Mapping[str, DerivedOperand], defined: Mapping[str, Any], n
 def _key(one: Composable) -> object:
     """Returns all that compositions depend on: whatever else differs, one composition serves."""
     operands = tuple((name, *_key_of_type(operand.kind), operand.digit) for name, operand in one.operands.items())
+    # Statements are composed with these extents, which no operand has.
+    declared = tuple((axis, one.kind.shape[axis]) for axis in one.open_axes)
     return (
         one.text,
         one.composition,
         operands,
-        one.open_axes,
+        declared,
         _key_of_type(one.kind),
         one.copies,
         one.reason,
@@ -347,3 +349,10 @@ def _check_constants(definition: Definition, constants: Mapping[str, Any]) -> No
 def _constant(value: Any) -> int | float | complex:
     found: int | float | complex = int(value) if isinstance(value, np.integer) else value
     return found
+
+
+def reads_defined(*given: Mapping[str, Any] | None) -> bool:
+    """Returns whether some operand is a defined tensor."""
+    return any(
+        type(value) is DefinedTensor for named in given if isinstance(named, Mapping) for value in named.values()
+    )

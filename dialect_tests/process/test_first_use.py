@@ -1,0 +1,111 @@
+"""Names that are imported at their first use: an import loads little, and whoever asks first gets what others get."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+import mlir_sparse as ms
+from mlir_sparse.process.first_use import at_first_use
+
+
+def printed(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+LOADED = "print(*sorted(name for name in __import__('sys').modules if name.startswith('mlir_sparse.')))"
+RARE = (
+    "mlir_sparse.arrays",
+    "mlir_sparse.compile.comprehension.comprehension_kernel",
+    "mlir_sparse.compile.tuning",
+    "mlir_sparse.lazy.lazy_array",
+    "mlir_sparse.lower.generic_module",
+    "mlir_sparse.plan.algebra.choose_rewriting",
+    "mlir_sparse.plan.mapping",
+    "mlir_sparse.plan.nests",
+    "mlir_sparse.plan.planner",
+    "mlir_sparse.tensor.files",
+)
+
+
+def test_an_import_loads_neither_plans_nor_interfaces() -> None:
+    loaded = printed(f"import mlir_sparse\n{LOADED}").split()
+    assert [name for name in loaded if name.startswith(RARE)] == []
+    assert (
+        printed("import sys, mlir_sparse\nprint('scipy' in sys.modules, 'torch_mlir' in sys.modules)") == "False False"
+    )
+
+
+def test_all_public_names_are_there() -> None:
+    code = (
+        "import mlir_sparse as ms\nprint(all(hasattr(ms, name) for name in ms.__all__), sorted(ms.__all__) == dir(ms))"
+    )
+    assert printed(code) == "True True"
+    assert printed("from mlir_sparse import *\nprint(einsum.__name__, LazyArray.__name__, tune.__name__)") == (
+        "einsum LazyArray tune"
+    )
+
+
+USES = {
+    "ms.lazy(ms.tensor([[2.0]])).compute()": "<SparseTensor",
+    "import_module('mlir_sparse.lazy.compute_together')": "<module",
+    "ms.compute": "<function compute",
+    "ms.LazyArray": "<class",
+    "ms.tune": "<function tune",
+}
+
+
+@pytest.mark.parametrize("order", list(permutations(USES, 3))[::7], ids=str)
+def test_names_are_functions_whatever_is_loaded_first(order: tuple[str, ...]) -> None:
+    lines = "\n".join(f"print(repr({use})[:14])" for use in order)
+    code = f"from importlib import import_module\nimport mlir_sparse as ms\n{lines}\nprint(ms.lazy, ms.compile)"
+    *found, last = printed(code).splitlines()
+    assert all(USES[use].startswith(text) or text.startswith(USES[use]) for use, text in zip(order, found, strict=True))
+    assert last.startswith("<function lazy")
+    assert "<function compile" in last
+
+
+def test_operators_that_threads_ask_for_first() -> None:
+    code = """
+import threading
+import numpy as np
+import mlir_sparse as ms
+A, found = ms.tensor(np.eye(3)), []
+ready = threading.Barrier(8)
+def work(number):
+    ready.wait()
+    found.append(float((A + A).sum()) if number % 2 else float((A @ np.ones(3)).sum() * 2))
+threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(found == [6.0] * 8)
+"""
+    assert printed(code) == "True"
+
+
+def test_operators_in_the_child_of_a_fork() -> None:
+    code = """
+import os
+import numpy as np
+import mlir_sparse as ms
+A = ms.tensor(np.eye(3))
+child = os.fork()
+if child == 0:
+    os._exit(0 if (A + A)[0, 0] == 2.0 and ms.einsum("ij->", A) == 3.0 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (A * 3).sum())
+"""
+    assert printed(code) == "0 9.0"
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(AttributeError, match="module 'mlir_sparse' has no attribute 'nothing'"):
+        _: Any = ms.nothing  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        at_first_use("mlir_sparse", {"arrays": ("einsum",)})("read")
+    assert not hasattr(ms, "__wrapped__")

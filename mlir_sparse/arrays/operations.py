@@ -1,0 +1,38 @@
+"""The operators, methods and NumPy protocols of sparse tensors, by name."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlir_sparse.arrays import choice_functions, matrix_products, rearranged_entries, reductions, reshape
+from mlir_sparse.arrays.elementwise import elementwise
+from mlir_sparse.arrays.function_protocol import apply_function
+from mlir_sparse.arrays.indexing import item
+from mlir_sparse.arrays.ufunc_protocol import apply_ufunc, written
+
+__all__ = ["OPERATIONS"]
+
+OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "clip": choice_functions.clip,
+    "copy": rearranged_entries.copied,
+    "count_nonzero": reductions.count_nonzero,
+    "diagonal": reshape.diagonal,
+    "dot": matrix_products.dot,
+    "elementwise": elementwise,
+    "function": apply_function,
+    "imag": choice_functions.imag,
+    "item": item,
+    "matmul": matrix_products.matmul,
+    "mean": reductions.mean,
+    "nonzero": choice_functions.nonzero,
+    "position": reductions.position,
+    "real": choice_functions.real,
+    "reduce": reductions.reduced,
+    "reshape": reshape.reshaped,
+    "round": choice_functions.rounded,
+    "squeeze": reshape.squeezed_out,
+    "swapaxes": reshape.swapped,
+    "transpose": reshape.transposed,
+    "ufunc": apply_ufunc,
+    "variance": reductions.variance,
+    "written": written,
+}

@@ -1,0 +1,31 @@
+"""Names of a package that are imported at their first use, so that a program loads only what it needs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["at_first_use"]
+
+
+def at_first_use(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Returns the `__getattr__` of a package (PEP 562); imports are under Python's own lock, so any thread may ask.
+
+    Args:
+        package: the package, `__name__` in it.
+        modules: its modules, with the names that the package has from each. None is named as one of its modules: an
+            import of that would set the package's name to the module.
+    """
+    homes = {name: module for module, names in modules.items() for name in names}
+
+    def found(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{package}.{home}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return found
