@@ -263,6 +263,22 @@ def test_arrays_in_any_form_are_read() -> None:
     np.testing.assert_array_equal(lists.toarray(), [[3, 4], [1, 2], [3, 4]])
 
 
+def test_declared_extents_are_those_of_each_tensor() -> None:
+    """Definitions that differ in extents which no operand has are composed apart, in statements, kernels and lazily."""
+    for rows, columns in ((6, 6), (3, 3), (3, 6), (6, 3)):
+        x = np.arange(1.0, columns + 1)
+        A = ms.define("A(i,j) = 2.0", shape=(rows, columns))
+        B = ms.define("B(i,j) = x(j)", x=x, shape=(rows, columns))
+        for one, value in ((A, np.full((rows, columns), 2.0)), (B, np.tile(x, (rows, 1)))):
+            kernel = ms.compile("y(i) = A(i,j) * x(j)", A=one, x=x)
+            for _ in range(2):
+                np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=one, x=x), value @ x)
+                np.testing.assert_array_equal(ms.evaluate("s = A(i,j)", A=one), value.sum())
+            np.testing.assert_array_equal(kernel(one, x), value @ x)
+            np.testing.assert_array_equal(ms.einsum("ij,j->i", one, x), value @ x)
+            np.testing.assert_array_equal(np.asarray(ms.lazy(one) @ x), value @ x)
+
+
 def test_large_results_on_several_threads() -> None:
     rng, n = np.random.default_rng(2), 150_000
     c, E = rng.integers(0, 50, n), rng.integers(-5, 5, (50, 4)).astype(float)
