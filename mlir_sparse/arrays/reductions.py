@@ -1,7 +1,7 @@
 """Reductions with NumPy's meaning: missing entries are zeros.
 
-Sums are kernels. Other reductions reduce the entries of each group, with one zero for all missing entries, so that
-nothing becomes dense.
+Sums are kernels, and so are extremes and logic that give a number or a vector. Other reductions reduce the entries of
+each group, with one zero for all missing entries, so that nothing becomes dense.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
+from mlir_sparse.arrays.operator_kernels import access, assignment, computed
 from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.arrays.reshape import expanded
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
+from mlir_sparse.notation import Assignment, IndexVar, Reduce, ReduceOp
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
@@ -30,6 +32,12 @@ __all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
 _IDEMPOTENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.multiply, np.logical_and, np.logical_or)
 # Of sums over one axis, or over all.
 _recent_sums: dict[int | None, RecentKernels] = {}
+_STATEMENTS = {
+    np.maximum: ReduceOp.MAX,
+    np.minimum: ReduceOp.MIN,
+    np.logical_or: ReduceOp.OR,
+    np.logical_and: ReduceOp.AND,
+}
 _REDUCIBLE = (np.add, *_IDEMPOTENT, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_xor)
 
 
@@ -70,6 +78,8 @@ def reduced(
         found = _summed(tensor, axes, wanted, recent)
     elif prod(tensor.shape[axis] for axis in axes) == 0:
         found = _of_nothing(ufunc, tensor, axes, wanted)
+    elif _is_statement(ufunc, tensor, axes, wanted):
+        found = _by_statement(_STATEMENTS[ufunc], tensor, axes)
     else:
         groups = grouped(tensor, axes)
         found = groups.spread(groups.reduced(ufunc, None if wanted == np.bool_ else wanted), 0, tensor)
@@ -99,6 +109,27 @@ def _summed(
     ready = cast(tensor, wide)
     found = contracted([ready], [names], kept, recent=recent if ready is tensor and wide == dtype else None)
     return found if wide == dtype else found.astype(dtype)
+
+
+def _is_statement(ufunc: np.ufunc, tensor: SparseTensor, axes: tuple[int, ...], wanted: np.dtype[Any]) -> bool:
+    """Returns whether a kernel reduces to an array: of what has an order, with places that 64 bits number."""
+    op = _STATEMENTS.get(ufunc)
+    if op is None or tensor.dtype.kind == "c" or len(axes) < tensor.ndim - 1:
+        return False
+    kept = tuple(size for axis, size in enumerate(tensor.shape) if axis not in axes)
+    fits = fits_in_64_bits([tensor.shape[axis] for axis in axes]) and not is_wide(kept)
+    return fits and wanted == (np.bool_ if op.gives_truth else tensor.dtype)
+
+
+def _by_statement(op: ReduceOp, tensor: SparseTensor, axes: tuple[int, ...]) -> Any:
+    names = _axis_names(tensor.ndim)
+    kept = [name for axis, name in enumerate(names) if axis not in axes]
+
+    def made() -> Assignment:
+        over = tuple(IndexVar(names[axis]) for axis in axes)
+        return assignment(kept, Reduce(op, over, access(0, names)))
+
+    return computed((op, axes, tensor.ndim), made, [tensor], "dense")
 
 
 @lru_cache(maxsize=64)
