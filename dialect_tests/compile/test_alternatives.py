@@ -56,6 +56,30 @@ def test_each_compiles_and_computes_the_same(text: str, operands: dict[str, Any]
         np.testing.assert_allclose(chosen(**given), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y(i) or= sum(j, k : C(i,j) * D(j,k) * x(k)) - 1",
+        "y(i) and= sum(j, k : C(i,j) * D(j,k) * x(k)) - x(i)",
+        "y(i) and= 1 - sum(j, k : C(i,j) * D(j,k) * x(k)) * sum(l, m : C(i,l) * D(l,m) * x(m))",
+        "y or= sum(i, j, k : x(i) * C(i,j) * D(j,k) * x(k)) - 1",
+    ],
+)
+def test_parts_of_what_a_truth_value_is_made_of_are_numbers(text: str, dtype: str) -> None:
+    """`or=` asks whether the whole is zero: parts with truth values in place of numbers would not tell."""
+    rank = len(ms.parse(text).target.subscripts)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        operands = {name: rng.integers(-2, 3, (6, 6)).astype(dtype) for name in "CD"}
+        operands |= {"x": rng.integers(-2, 3, 6).astype(dtype), "y": np.full((6,) * rank, "and" in text, dtype)}
+        ways = ms.compile(text, tensors=operands).alternatives()
+        assert len(ways) > 1
+        wanted = ms.evaluate(text, tensors=operands, optimize="off")
+        for way in ways:
+            np.testing.assert_array_equal(ms.evaluate(way, tensors=operands), wanted, err_msg=str(way))
+
+
 def test_types_are_those_of_the_alternative(operands: dict[str, Any]) -> None:
     best, *_ = ms.compile(CHAIN, **operands).alternatives()
     kernel = ms.compile(best)

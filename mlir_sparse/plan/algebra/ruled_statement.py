@@ -12,7 +12,7 @@ from mlir_sparse.notation.scalar_functions import FUNCTIONS
 from mlir_sparse.plan.algebra.products_as_numbers import CountedTruth, ReducedValues, SemiringProducts
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.spec import KernelSpec, Rewriting
-from mlir_sparse.spec.computed_type import result_dtype
+from mlir_sparse.spec.computed_type import gives_truth, operand_dtype, result_dtype
 
 __all__ = ["RuledStatement", "keeps_entries", "ruled_statement"]
 
@@ -33,17 +33,33 @@ def keeps_entries(rewriting: Rewriting, spec: KernelSpec) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class TestedNumbers:
+    """Sums of products of numbers, of which a statement asks whether they are zero: `y(i) or= A(i,j) * x(j) - 1`.
+
+    Args:
+        dtype: the element type of the numbers, which parts have in place of the truth values of the result.
+    """
+
+    dtype: DType
+
+    def restored(self, rewriting: Rewriting) -> Rewriting:
+        """Returns a way to compute the numbers, with their element type for its parts."""
+        parts = tuple(replace(part, dtype=part.dtype or self.dtype) for part in rewriting.parts)
+        return replace(rewriting, parts=parts)
+
+
+@dataclass(frozen=True, slots=True)
 class RuledStatement:
     """A statement as one of numbers, which rules are for.
 
     Args:
         assignment: the statement of numbers.
-        kind: the sums and products that it stands for; None for those of numbers.
+        kind: the sums and products that it stands for; None for those of numbers that are its result.
         is_exact: whether it computes in integers alone, which are a ring: they wrap, and nothing rounds.
     """
 
     assignment: Assignment
-    kind: SemiringProducts | ReducedValues | CountedTruth | None
+    kind: SemiringProducts | ReducedValues | CountedTruth | TestedNumbers | None
     is_exact: bool = False
 
     @property
@@ -80,6 +96,8 @@ def ruled_statement(spec: KernelSpec) -> RuledStatement | None:
         counted = CountedTruth(tuple(_dtypes(spec).items()), spec.output.dtype)
         numbers = replace(explicit, value=counted.as_numbers(explicit.value))
         return RuledStatement(numbers, counted, _computes_in_integers(explicit, spec))
+    if spec.output.dtype.is_truth and not gives_truth(explicit.value):
+        return RuledStatement(explicit, TestedNumbers(operand_dtype((explicit.value,), _dtypes(spec))))
     return RuledStatement(explicit, None, _computes_in_integers(explicit, spec))
 
 
