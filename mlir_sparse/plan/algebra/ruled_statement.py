@@ -96,7 +96,8 @@ def ruled_statement(spec: KernelSpec) -> RuledStatement | None:
         counted = CountedTruth(tuple(_dtypes(spec).items()), spec.output.dtype)
         numbers = replace(explicit, value=counted.as_numbers(explicit.value))
         return RuledStatement(numbers, counted, _computes_in_integers(explicit, spec))
-    if spec.output.dtype.is_truth and not gives_truth(explicit.value):
+    tested = spec.output.dtype.is_truth and not (gives_truth(explicit.value) or is_about_entries(explicit.value))
+    if tested:
         return RuledStatement(explicit, TestedNumbers(operand_dtype((explicit.value,), _dtypes(spec))))
     return RuledStatement(explicit, None, _computes_in_integers(explicit, spec))
 
