@@ -20,7 +20,6 @@ from mlir_sparse.compile import (
     define,
     evaluate,
     get_optimize,
-    load,
     parse,
     set_optimize,
 )
@@ -88,6 +87,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.pipeline import Remark
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.process.first_use import at_first_use
+from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import get_num_threads, set_num_threads
 from mlir_sparse.spec import Alternative
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
@@ -95,7 +95,7 @@ from mlir_sparse.tensor.python_operators import install
 
 if TYPE_CHECKING:
     from mlir_sparse.arrays.einsum import einsum, einsum_path
-    from mlir_sparse.compile import ComprehensionKernel, Tuning, tune
+    from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune
     from mlir_sparse.lazy import LazyArray, compute
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
 else:
@@ -104,6 +104,7 @@ else:
         {
             "arrays": ("einsum", "einsum_path"),
             "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
+            "compile.load_kernel": ("load",),
             "compile.tuning.tune": ("Tuning", "tune"),
             "lazy": ("LazyArray", "compute"),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
@@ -206,7 +207,8 @@ def __dir__() -> list[str]:
 
 
 def _operations() -> Mapping[str, Callable[..., Any]]:
-    from mlir_sparse.arrays.operations import OPERATIONS  # at the first use of one
+    with importing():
+        from mlir_sparse.arrays.operations import OPERATIONS  # at the first use of one
 
     return OPERATIONS
 

@@ -109,3 +109,78 @@ def test_unknown_names() -> None:
     with pytest.raises(AttributeError):
         at_first_use("mlir_sparse", {"arrays": ("einsum",)})("read")
     assert not hasattr(ms, "__wrapped__")
+
+
+SLOW = """
+import os, signal, sys, tempfile, threading, time
+from pathlib import Path
+from mlir_sparse.process.first_use import at_first_use
+from mlir_sparse.process.forks import importing, no_fork
+
+folder = Path(tempfile.mkdtemp())
+(folder / "slow").mkdir()
+(folder / "slow" / "__init__.py").write_text("")
+(folder / "slow" / "part.py").write_text("import time, builtins\\nbuiltins.begun.set()\\ntime.sleep(0.5)\\nname = 7\\n")
+sys.path.insert(0, str(folder))
+import builtins, slow
+builtins.begun = threading.Event()
+slow.__getattr__ = at_first_use("slow", {"part": ("name",)})
+"""
+
+
+def test_a_fork_waits_for_imports_of_other_threads() -> None:
+    """Python's lock of a module that a thread is importing would stay closed in the child for good."""
+    code = f"""{SLOW}
+thread = threading.Thread(target=lambda: slow.name)
+thread.start()
+builtins.begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(0 if slow.name == 7 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), slow.name)
+"""
+    assert printed(code) == "0 7"
+
+
+def test_a_thread_that_imports_may_fork() -> None:
+    code = f"""{SLOW}
+signal.alarm(20)
+with importing():
+    with importing():
+        child = os.fork()
+        if child == 0:
+            os._exit(slow.name)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert printed(code) == "7"
+
+
+def test_forks_and_imports_of_many_threads() -> None:
+    """Some import where no fork may interrupt them, some beside others; forks come from two threads."""
+    code = f"""{SLOW}
+signal.alarm(100)
+until, failed = time.monotonic() + 3, []
+def imports(inside):
+    while time.monotonic() < until:
+        if inside:
+            with no_fork(), importing():
+                time.sleep(0.001)
+        else:
+            with importing(), importing():
+                time.sleep(0.001)
+        time.sleep(0.01)
+def forks():
+    while time.monotonic() < until:
+        child = os.fork()
+        if child == 0:
+            with importing(), no_fork():
+                os._exit(0)
+        failed.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+threads = [threading.Thread(target=imports, args=(number % 2,)) for number in range(4)]
+threads += [threading.Thread(target=forks) for _ in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(failed) > 2, set(failed))
+"""
+    assert printed(code) == "True {0}"

@@ -13,17 +13,21 @@ from mlir_sparse.compile.cpu_build import STAGES
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor, define
 from mlir_sparse.compile.entry_points import compile, evaluate, parse
-from mlir_sparse.compile.load_kernel import load
 from mlir_sparse.compile.statement_optimizer import get_optimize, set_optimize
 from mlir_sparse.process.first_use import at_first_use
 
 if TYPE_CHECKING:
     from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
+    from mlir_sparse.compile.load_kernel import load
     from mlir_sparse.compile.tuning.tune import Tuning, tune
 else:
     __getattr__ = at_first_use(
         __name__,
-        {"comprehension.comprehension_kernel": ("ComprehensionKernel",), "tuning.tune": ("Tuning", "tune")},
+        {
+            "comprehension.comprehension_kernel": ("ComprehensionKernel",),
+            "load_kernel": ("load",),
+            "tuning.tune": ("Tuning", "tune"),
+        },
     )
 
 __all__ = [

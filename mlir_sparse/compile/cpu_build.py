@@ -10,9 +10,9 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import VECTOR_TYPES
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import accesses_of
+from mlir_sparse.notation import Access, accesses_of
 from mlir_sparse.plan.schedule import STATIC, Schedule
-from mlir_sparse.process.forks import cached_property
+from mlir_sparse.process.forks import cached_property, importing
 from mlir_sparse.program import (
     ArrayProduct,
     Conversion,
@@ -70,6 +70,8 @@ class Build:
         if stored is not None:
             steps, machine = stored
             return cls(spec, steps.densified, schedule).given(steps, machine, None)
+        if _has_loops(spec):
+            pipeline.warm_up()  # the compiler starts while what plans is loaded, and the statement planned
         build = cls.of(spec, schedule)
         module = build.executable.module
         if build.steps.functions:
@@ -266,7 +268,8 @@ class Build:
         Raises:
             CompileError, CompilerCrash: if MLIR fails, with a reproducer.
         """
-        from mlir_sparse.plan.expected_loops import expected_loops  # loads what plans, for remarks alone
+        with importing():
+            from mlir_sparse.plan.expected_loops import expected_loops  # loads what plans, for remarks alone
 
         types = dict(self.program.types)
         expected = {each.name: expected_loops(each.step, types) for each in plan.functions_of(self.program)}
@@ -302,6 +305,12 @@ class Build:
                 return runtime.assembly(code) if code else ""
             case _:
                 raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
+
+
+def _has_loops(spec: KernelSpec) -> bool:
+    """Returns whether a statement is compiled whatever its plan: not where native steps may be all of it."""
+    reads_sparse = any(kind.encoding is not None for _, kind in spec.inputs)
+    return reads_sparse and not isinstance(spec.assignment.value, Access)
 
 
 def _assumed(spec: KernelSpec) -> str:

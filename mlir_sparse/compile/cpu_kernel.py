@@ -18,12 +18,11 @@ from mlir_sparse.compile.explain_build import explained
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
 from mlir_sparse.compile.statement_optimizer import DataSketches, rewriting_for, rewriting_for_types, sketches_of
 from mlir_sparse.compile.statement_plans import StatementPlans
-from mlir_sparse.compile.write_kernel import write_kernel
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import STATIC, Schedule
-from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.process.forks import Lock, cached_property, importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import (
     Alternative,
@@ -376,6 +375,9 @@ class Kernel(StatementKernel):
         for build in builds:
             with self._lock:
                 _ = build.computing  # compiled at the first use
+        with importing():
+            from mlir_sparse.compile.write_kernel import write_kernel  # kernels are seldom saved
+
         write_kernel(path, self.spec, self.schedule, builds, self.account)
 
     def _for_any_values(self) -> Kernel:

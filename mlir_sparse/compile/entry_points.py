@@ -33,6 +33,7 @@ from mlir_sparse.errors import DTypeError, OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, under
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
 from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output, storage_instead
@@ -141,7 +142,8 @@ def compile(
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
-        from mlir_sparse.compile.definitions.composed_kernel import compile_composed  # for definitions only
+        with importing():
+            from mlir_sparse.compile.definitions.composed_kernel import compile_composed  # for definitions only
 
         return compile_composed(parse, compile, text, by_name(named, tensors), asked)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
@@ -168,7 +170,8 @@ def _compiled_for(
     types = tuple((name, type_of_given(name, declared[name])) for name in assignment.inputs)
     output = _output(assignment, dict(types), out, declared_output)
     if options.tuned:
-        from mlir_sparse.compile.tuning.tuned_schedule import tuned_schedule  # loads what searches, too
+        with importing():
+            from mlir_sparse.compile.tuning.tuned_schedule import tuned_schedule  # loads what searches, too
 
         found = tuned_schedule(KernelSpec(assignment, types, output), declared)
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
@@ -292,10 +295,11 @@ def _compiled(
     spec = KernelSpec(assignment, types, output)
     check_spec(spec)
     if target != "cpu":
-        from mlir_sparse.compile.gpu_kernel import (  # imported for GPUs only
-            GpuKernel,
-            chip_of_target,
-        )
+        with importing():
+            from mlir_sparse.compile.gpu_kernel import (  # imported for GPUs only
+                GpuKernel,
+                chip_of_target,
+            )
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
     kernel = Kernel(spec.with_static_extents(), schedule, KernelSettings(instead=instead))
@@ -356,8 +360,9 @@ def evaluate(
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         given = by_name(named, tensors)
-        from mlir_sparse.compile.definitions.composed_calls import evaluate_composed  # for definitions only
-        from mlir_sparse.compile.definitions.composed_kernel import composed_kernel
+        with importing():
+            from mlir_sparse.compile.definitions.composed_calls import evaluate_composed  # for definitions only
+            from mlir_sparse.compile.definitions.composed_kernel import composed_kernel
 
         result, call = evaluate_composed(parse, evaluate, text, given, asked)
         kernel = None if key is None else composed_kernel(parse, compile, REPEATED, text, given, asked, call)

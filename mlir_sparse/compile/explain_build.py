@@ -8,6 +8,7 @@ from mlir_sparse import runtime
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.errors import SparseError
 from mlir_sparse.plan.schedule import STATIC
+from mlir_sparse.process.forks import importing
 
 __all__ = ["explained"]
 
@@ -28,7 +29,8 @@ def explained(build: Build, threads: int | None, account: Sequence[str], *, dete
     many = f"up to {most} threads" if most > 1 else "1 thread"
     kept = ", the same results for any number of them" if deterministic else ""
     where = f"runs on: cpu, {many}{kept}{lanes}{asked}{_strategies(build)}"
-    from mlir_sparse.plan.explain import explain  # loads what plans, which kernels from the disk do without
+    with importing():
+        from mlir_sparse.plan.explain import explain  # loads what plans, which kernels from the disk do without
 
     return f"{explain(build.program, algebra=account)}\n\n{where}"
 

@@ -20,6 +20,7 @@ from mlir_sparse.plan.algebra.possible_gain import may_gain
 from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entries, ruled_statement
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.process import settings
+from mlir_sparse.process.forks import importing
 from mlir_sparse.spec import Alternative, KernelSpec, Rewriting
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
@@ -244,7 +245,8 @@ def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting 
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return None
-    from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting  # few statements are searched for ways
+    with importing():
+        from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting  # few statements are searched for ways
 
     chosen = choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = chosen and ruled.restored(chosen)
@@ -255,7 +257,8 @@ def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting 
 def _dominant(spec: KernelSpec, optimize: str) -> Rewriting | None:
     if _open_statement(spec, optimize) is None:
         return None
-    from mlir_sparse.plan.algebra.assumed_sketches import assumed_sketches  # as above
+    with importing():
+        from mlir_sparse.plan.algebra.assumed_sketches import assumed_sketches  # as above
 
     found: Rewriting | None = None
     for number, sketches in enumerate(assumed_sketches(spec)):
@@ -274,7 +277,8 @@ def _ranked(spec: KernelSpec, data: DataSketches, optimize: str) -> tuple[Altern
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return alternatives(spec, None, optimize)
-    from mlir_sparse.plan.algebra.choose_rewriting import ranked_ways  # as above
+    with importing():
+        from mlir_sparse.plan.algebra.choose_rewriting import ranked_ways  # as above
 
     ways = ranked_ways(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = [replace(way, rewriting=way.rewriting and ruled.restored(way.rewriting)) for way in ways]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mlir_sparse.process.forks import importing
+
 if TYPE_CHECKING:
     from mlir_sparse.lazy.lazy_array import LazyArray
 
@@ -30,6 +32,7 @@ def lazy(source: Any) -> LazyArray:
     >>> y.compute()
     array([6., 6.])
     """
-    from mlir_sparse.lazy.compute_together import recorded
+    with importing():
+        from mlir_sparse.lazy.compute_together import recorded
 
     return recorded(source)

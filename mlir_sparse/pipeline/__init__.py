@@ -1,13 +1,30 @@
 """Lists of passes, and a compiler in a separate process, so that its death is an exception here."""
 
+from typing import TYPE_CHECKING
+
 from mlir_sparse.loops.remarks import Remark
-from mlir_sparse.pipeline.compiler_process import compile_module, remarks_on, warm_up
-from mlir_sparse.pipeline.cpu_passes import cpu
 from mlir_sparse.pipeline.machine_key import host_text
-from mlir_sparse.pipeline.machine_vectors import cpu_features, machine_name, scalar_asked, vector_lanes
-from mlir_sparse.pipeline.pass_values import Pass, Pipeline
-from mlir_sparse.pipeline.sparsifier_passes import Results, sparsifier
-from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
+from mlir_sparse.process.first_use import at_first_use
+
+if TYPE_CHECKING:
+    from mlir_sparse.pipeline.compiler_process import compile_module, remarks_on, warm_up
+    from mlir_sparse.pipeline.cpu_passes import cpu
+    from mlir_sparse.pipeline.machine_vectors import cpu_features, machine_name, scalar_asked, vector_lanes
+    from mlir_sparse.pipeline.pass_values import Pass, Pipeline
+    from mlir_sparse.pipeline.sparsifier_passes import Results, sparsifier
+    from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
+else:
+    __getattr__ = at_first_use(
+        __name__,
+        {
+            "compiler_process": ("compile_module", "remarks_on", "warm_up"),
+            "cpu_passes": ("cpu",),
+            "machine_vectors": ("cpu_features", "machine_name", "scalar_asked", "vector_lanes"),
+            "pass_values": ("Pass", "Pipeline"),
+            "sparsifier_passes": ("Results", "sparsifier"),
+            "trace": ("Snapshot", "Trace", "trace_module"),
+        },
+    )
 
 __all__ = [
     "Pass",

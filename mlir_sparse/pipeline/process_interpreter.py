@@ -17,7 +17,7 @@ from mlir_sparse.process import settings
 __all__ = ["command", "environment", "interpreter"]
 
 # What the compiler imports: this package, its native part, and the packages below it.
-_OWN = ("mlir_sparse", "mlir_sparse._native", "mlir_sparse._cuda")
+_OWN = ("mlir_sparse._native", "mlir_sparse._cuda")
 _OTHERS = ("numpy", "ml_dtypes", "llvmlite")
 _PYTHONS = re.compile(r"(python|pypy|graalpy)[\w.-]*$", re.IGNORECASE)
 # Python's variables for its home and its cache; others would change how it starts.
@@ -52,12 +52,18 @@ def command(python: str, memory: int) -> list[str]:
     """Returns the command that starts the compiler's process, with a memory limit in bytes."""
     asked = {
         "interpreter": [sys.implementation.cache_tag, sys.maxsize],
-        "places": {name: place for name in _names() if (place := _place(name)) is not None},
+        "places": {name: place for name in _names() if (place := _place(name)) is not None} | _own_package(),
         "path": list(_folders()),
         "memory": memory,
     }
     # Running it by path with -P keeps the user's folders off the path, and -s those in the home folder.
     return [python, "-P", "-s", os.path.abspath(start_process.__file__), json.dumps(asked)]
+
+
+def _own_package() -> dict[str, tuple[None, list[str]]]:
+    """Returns the folders of this package as those of a namespace: the compiler imports rooms, and no public names."""
+    package = __name__.partition(".")[0]
+    return {package: (None, [os.path.abspath(folder) for folder in sys.modules[package].__path__])}
 
 
 def _names() -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import select
 import sys
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
@@ -31,6 +32,12 @@ def _answer(request: PassRequest, used: list[object]) -> PassOutcome:
     )
 
 
+def _is_waited_for() -> bool:
+    """Returns whether somebody has sent a request already."""
+    ready, _, _ = select.select([0], [], [], 0)
+    return bool(ready)
+
+
 def main(memory_limit: int) -> None:
     """Serves requests until the input ends; `memory_limit` in bytes."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -45,7 +52,8 @@ def main(memory_limit: int) -> None:
     for dialect in ("arith", "memref", "scf", "vector"):
         bindings().module(f"dialects.{dialect}")
     set_options(QUICK)
-    run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
+    if not _is_waited_for():
+        run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits
     while isinstance(request := read_message(sys.stdin.buffer), PassRequest):

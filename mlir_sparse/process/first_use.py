@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mlir_sparse.process.forks import importing
+
 __all__ = ["at_first_use"]
 
 
 def at_first_use(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Returns the `__getattr__` of a package (PEP 562); imports are under Python's own lock, so any thread may ask.
+    """Returns the `__getattr__` of a package (PEP 562); any thread may ask, and forks wait.
 
     Args:
         package: the package, `__name__` in it.
@@ -24,7 +26,8 @@ def at_first_use(package: str, modules: Mapping[str, Sequence[str]]) -> Callable
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{package}.{home}"), name)
+        with importing():
+            value = getattr(importlib.import_module(f"{package}.{home}"), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,8 +1,8 @@
 """What survives a fork: locks that the child finds open, work that forks wait for, properties without a lock.
 
 A fork copies the locks of all threads, but only the thread that forks: a lock of another thread would stay closed in
-the child for good. So the child renews the locks of this package. Work under locks of others, such as the import of
-MLIR's bindings, finishes before a fork.
+the child for good. So the child renews the locks of this package. Work under locks of others finishes before a fork:
+the import of MLIR's bindings, and imports of this package's own modules at their first use.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Lock", "cached_property", "no_fork"]
+__all__ = ["Lock", "cached_property", "importing", "no_fork"]
 
 
 class Lock:
@@ -60,6 +60,57 @@ def _renew_all() -> None:
 
 
 os.register_at_fork(after_in_child=_renew_all)
+
+
+class _Imports:
+    """The imports that threads do, which forks wait for.
+
+    Python has a lock for each module: a child would wait for those of other threads for good. Imports of several
+    threads go on side by side, as they may wait for each other's modules. None begins while a fork happens, but one
+    that waits holds up none: it may wait for a module whose import imports more.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._own = threading.local()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._running += 1
+        self._own.running = getattr(self._own, "running", 0) + 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._own.running -= 1
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        """Waits for the imports of other threads, and lets none begin."""
+        self._changed.acquire()
+        while self._running > getattr(self._own, "running", 0):
+            self._changed.wait()
+
+    def after_fork(self) -> None:
+        """Lets imports begin again."""
+        self._changed.release()
+
+
+_imports = _Imports()
+# Older than the hook below, which therefore runs first: work that no fork interrupts may import something.
+os.register_at_fork(
+    before=_imports.before_fork, after_in_parent=_imports.after_fork, after_in_child=_imports.after_fork
+)
+
+
+def importing() -> AbstractContextManager[None]:
+    """Makes forks of other threads wait until the block ends, which imports modules of this package at their first use.
+
+    >>> with importing():
+    ...     from mlir_sparse.process import settings
+    """
+    return _imports
 
 
 # The thread that forks takes this lock, and opens it in the child, where it goes on. Hooks before a fork run newest

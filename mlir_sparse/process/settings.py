@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import SettingError
+from mlir_sparse.process.forks import importing
 
 __all__ = [
     "BINDINGS",
@@ -128,6 +128,9 @@ def _file(text: str) -> str:
 
 
 def _program(text: str) -> str:
+    with importing():
+        import shutil  # it loads three modules of compression, and is asked for by few
+
     found = shutil.which(text)
     if found is None:
         raise ValueError(text)

@@ -6,24 +6,73 @@ A program is `ProgramSteps`: native steps (`steps`) and calls of loop nests (`ne
 library (`library_product`). `step_codec` writes programs as JSON.
 """
 
-from mlir_sparse.program.blocks import BlockArray, Blocks
-from mlir_sparse.program.cuts import Cut, CutResult, StoredCut
-from mlir_sparse.program.entry_bounds import EntryBounds
-from mlir_sparse.program.nest_call import Argument, NestCall
-from mlir_sparse.program.program_steps import ProgramSteps, Step
-from mlir_sparse.program.step_codec import read_steps, write_steps
-from mlir_sparse.program.steps import (
-    ArrayProduct,
-    Conversion,
-    ExtentVector,
-    FibreView,
-    LevelSpaceView,
-    NativeStep,
-    Pick,
-    Position,
-    SharedLevels,
-)
-from mlir_sparse.program.subscript_data import Gathered, IndexSum, Place
+from typing import TYPE_CHECKING
+
+from mlir_sparse.process.first_use import at_first_use
+
+if TYPE_CHECKING:
+    from mlir_sparse.program.blocks import BlockArray, Blocks
+    from mlir_sparse.program.cuts import Cut, CutResult, StoredCut
+    from mlir_sparse.program.entry_bounds import EntryBounds
+    from mlir_sparse.program.nest_call import Argument, NestCall
+    from mlir_sparse.program.program_steps import ProgramSteps, Step
+    from mlir_sparse.program.step_codec import read_steps, write_steps
+    from mlir_sparse.program.steps import (
+        ArrayProduct,
+        Conversion,
+        ExtentVector,
+        FibreView,
+        LevelSpaceView,
+        NativeStep,
+        Pick,
+        Position,
+        SharedLevels,
+    )
+    from mlir_sparse.program.subscript_data import Gathered, IndexSum, Place
+else:
+    __getattr__ = at_first_use(
+        __name__,
+        {
+            "blocks": (
+                "BlockArray",
+                "Blocks",
+            ),
+            "cuts": (
+                "Cut",
+                "CutResult",
+                "StoredCut",
+            ),
+            "entry_bounds": ("EntryBounds",),
+            "nest_call": (
+                "Argument",
+                "NestCall",
+            ),
+            "program_steps": (
+                "ProgramSteps",
+                "Step",
+            ),
+            "step_codec": (
+                "read_steps",
+                "write_steps",
+            ),
+            "steps": (
+                "ArrayProduct",
+                "Conversion",
+                "ExtentVector",
+                "FibreView",
+                "LevelSpaceView",
+                "NativeStep",
+                "Pick",
+                "Position",
+                "SharedLevels",
+            ),
+            "subscript_data": (
+                "Gathered",
+                "IndexSum",
+                "Place",
+            ),
+        },
+    )
 
 __all__ = [
     "Argument",

@@ -6,18 +6,32 @@ compiled function: `call_arguments` has the calling convention, `sparse_result_b
 comes from `jit`, `disk_cache` or `saved_kernels`. `device/` launches GPU programs.
 """
 
+from typing import TYPE_CHECKING
+
+from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.runtime.call_arguments import operand_of, type_id
 from mlir_sparse.runtime.disk_cache import cache_folder, cache_state, fetch, sources_changed, store
 from mlir_sparse.runtime.fast_paths import Direct
 from mlir_sparse.runtime.function_call import FunctionCall
-from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
 from mlir_sparse.runtime.linked_program import link_program
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode
 from mlir_sparse.runtime.run_steps import Executable, LinkedStep
-from mlir_sparse.runtime.saved_kernels import SAVED, machine_of, read_archive, write_archive
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
-from mlir_sparse.runtime.symbolic_numeric import assemble, compute
 from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, within
+
+if TYPE_CHECKING:
+    from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
+    from mlir_sparse.runtime.saved_kernels import SAVED, machine_of, read_archive, write_archive
+    from mlir_sparse.runtime.symbolic_numeric import assemble, compute
+else:
+    __getattr__ = at_first_use(
+        __name__,
+        {
+            "jit": ("CompiledModule", "assembly", "llvm_ir"),
+            "saved_kernels": ("SAVED", "machine_of", "read_archive", "write_archive"),
+            "symbolic_numeric": ("assemble", "compute"),
+        },
+    )
 
 __all__ = [
     "SAVED",

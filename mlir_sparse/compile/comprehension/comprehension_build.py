@@ -14,6 +14,7 @@ from mlir_sparse.compile.statement_optimizer import DataSketches, sketches_of_va
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import Assignment, Call, Comprehension, Parameter, reads, walk
+from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 
 if TYPE_CHECKING:
@@ -128,13 +129,17 @@ def _kernel(
     compile_statement: CompileStatement,
     sketches: DataSketches | None,
 ) -> ComprehensionKernel:
-    from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel  # loads the search of plans
+    with importing():
+        from mlir_sparse.compile.comprehension.comprehension_kernel import (
+            ComprehensionKernel,  # loads the search of plans
+        )
 
     kind = ComprehensionKernel
     if target != "cpu":
-        from mlir_sparse.compile.comprehension.comprehension_on_device import (
-            DeviceComprehensionKernel,  # imported for devices only
-        )
+        with importing():
+            from mlir_sparse.compile.comprehension.comprehension_on_device import (
+                DeviceComprehensionKernel,  # imported for devices only
+            )
 
         kind = DeviceComprehensionKernel
     return kind(comprehension, dict(types), dict(storage), compile_statement, sketches)

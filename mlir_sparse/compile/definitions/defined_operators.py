@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from mlir_sparse.errors import ExtentError, OperandError
+from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor.virtual_tensor import VirtualTensor
 
@@ -75,7 +76,8 @@ class DefinedOperators(VirtualTensor):
             text = _product(*inputs)
             if text:
                 # The functions that run statements stand above this module.
-                from mlir_sparse.compile.entry_points import evaluate
+                with importing():
+                    from mlir_sparse.compile.entry_points import evaluate
 
                 return evaluate(text, a=_data(inputs[0]), b=_data(inputs[1]))
         made = [one.made() if isinstance(one, VirtualTensor) else one for one in inputs]

@@ -36,7 +36,7 @@ from mlir_sparse.notation import (
     reads,
     with_explicit_sums,
 )
-from mlir_sparse.process.forks import Lock
+from mlir_sparse.process.forks import Lock, importing
 from mlir_sparse.spec import (
     ComposedTensor,
     GuardedFormula,
@@ -176,7 +176,8 @@ class DefinedTensor(DefinedOperators):
     def made(self) -> Array | SparseTensor:
         """Returns the tensor as data: an array, or a SparseTensor where its definition has entries."""
         # The functions that run statements stand above this module, which they compose statements with.
-        from mlir_sparse.compile.definitions.make_tensor import make_tensor
+        with importing():
+            from mlir_sparse.compile.definitions.make_tensor import make_tensor
 
         return make_tensor(self)
 
