@@ -23,6 +23,7 @@ import mlir_sparse as ms
 from benchmarks.inputs import load
 from benchmarks.kernels import KERNELS
 from benchmarks.libraries.own import taken
+from benchmarks.small_calls import BESIDE_SCIPY, CALLS, new_tensor_times, ratios, times
 from benchmarks.tuned import TEXTS
 
 __all__ = ["FIGURES", "Figure"]
@@ -62,7 +63,8 @@ def _processor_time(process: int) -> float:
 
 _IMPORT = """
 import sys, time
-now = time.perf_counter if sys.argv[1] == "wall" else time.process_time
+import numpy  # which whoever has arrays has loaded
+now = time.perf_counter if sys.argv[1] == "wall" else time.thread_time
 start = now()
 import mlir_sparse
 print(now() - start)
@@ -159,6 +161,11 @@ def _sparse_call_overhead(clock: str) -> list[float]:
     return [timeit.timeit(lambda: kernel(A, A), number=200, timer=timer) / 200 for _ in range(50)]
 
 
+def _small(function: Callable[..., list[float]], *names: str) -> Callable[[str], list[float]]:
+    """Returns what measures a small call, in a new process."""
+    return lambda clock: _alone(partial(function, *names, clock))
+
+
 def _spgemm_growth() -> list[float]:
     """Returns the growth of the resident set over 10,000 products, in MB."""
     A = ms.tensor(scipy.sparse.random_array((200, 200), density=0.05, rng=np.random.default_rng(0)), "CSR")
@@ -189,15 +196,21 @@ _TINY: Mapping[str, str] = {
     **dict.fromkeys(("INNERPROD", "plus2", "plus3"), "tiny tensor"),
 }
 
+_CALL_BOUNDS = {"ms.tensor(S)": 15e-6, "ms.evaluate(A)": 15e-6, "ms.evaluate(S)": 20e-6, "kernel(S, x)": 20e-6}
+assert _CALL_BOUNDS.keys() == CALLS.keys()
+
 FIGURES: Mapping[str, Figure] = {
-    "import mlir_sparse": Figure("s", 0.3, _import_times),
-    "first compile, SpMV CSR, cold": Figure("s", None, _cold_compiles),
+    "import mlir_sparse, over NumPy's": Figure("s", 0.12, _import_times),
+    "first compile, SpMV CSR, cold": Figure("s", 0.35, _cold_compiles),
     **{f"first compile, {name}, warm": Figure("s", 0.06, partial(_warm_compiles, name)) for name in _TINY},
     **{
         f"cached compile, {name}, another process": Figure("s", 0.002, partial(_cached_compiles, name))
         for name in ("SpMV CSR", "SpGEMM", "MTTKRP CSF")
     },
-    "call, SpMV 8 x 8, out=": Figure("s", 1e-6, lambda clock: _alone(partial(_call_overhead, clock))),
+    "call, SpMV 8 x 8, out=": Figure("s", 0.5e-6, lambda clock: _alone(partial(_call_overhead, clock))),
     "call, A + B 8 x 8": Figure("s", None, lambda clock: _alone(partial(_sparse_call_overhead, clock))),
+    **{f"call, {name} 8 x 8, over SciPy's": Figure("x", 1.0, _small(ratios, name)) for name in BESIDE_SCIPY},
+    **{f"call, {name} 8 x 8": Figure("s", bound, _small(times, name)) for name, bound in _CALL_BOUNDS.items()},
+    "call, ms.tensor(S) 8 x 8, new": Figure("s", 30e-6, _small(new_tensor_times)),
     "10,000 x SpGEMM, growth": Figure("MB", 5.0, lambda _: _alone(_spgemm_growth)),
 }
