@@ -95,7 +95,7 @@ from mlir_sparse.tensor.python_operators import install
 
 if TYPE_CHECKING:
     from mlir_sparse.arrays.einsum import einsum, einsum_path
-    from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune
+    from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
     from mlir_sparse.lazy import LazyArray, compute
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
 else:
@@ -106,6 +106,7 @@ else:
             "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
             "compile.load_kernel": ("load",),
             "compile.tuning.tune": ("Tuning", "tune"),
+            "compile.tuning.tune_machine": ("tune_machine",),
             "lazy": ("LazyArray", "compute"),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
             "tensor.files.read_write": ("read", "write"),
@@ -197,6 +198,7 @@ __all__ = [
     "tensors",
     "to_device",
     "tune",
+    "tune_machine",
     "where",
     "write",
 ]

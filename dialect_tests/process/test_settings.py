@@ -22,6 +22,7 @@ WRONG = {
     "MLIR_SPARSE_COMPILE_MEMORY": ("x", "0", "-1", "1e9", "8G", str(2**63), " 5", "٣", "1_000"),
     "MLIR_SPARSE_COMPILE_TIMEOUT": ("x", "0", "-1", "nan", "inf", "1e300", "1 s"),
     "MLIR_SPARSE_LIBDEVICE": ("/no/such/file", "/"),
+    "MLIR_SPARSE_MACHINE": (),  # whether there is such a profile is known where it is looked for
     "MLIR_SPARSE_NUM_THREADS": ("abc", "0", "-3", "2.5", "4 ", "+4", "0x4", "4,2", "9" * 20, str(2**63), "٣"),
     "MLIR_SPARSE_OPTIMIZE": ("on", "AUTO", "1"),
     "MLIR_SPARSE_PIECE_WORK": ("abc", "0", "-3", "1k", "9" * 20),

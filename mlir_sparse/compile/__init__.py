@@ -3,7 +3,7 @@
 `entry_points` has `parse`, `compile`, `evaluate` and `load`; `compile_options` checks their options. They return a
 `CompiledKernel`: `cpu_kernel` and `gpu_kernel` for one statement, `comprehension/` for several. `cpu_build`,
 `gpu_build` and `gpu_program` join plan, lowering, pipeline and runtime. `tuning/` searches for the fastest schedule and
-storage.
+storage, and measures the machine.
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
     from mlir_sparse.compile.load_kernel import load
     from mlir_sparse.compile.tuning.tune import Tuning, tune
+    from mlir_sparse.compile.tuning.tune_machine import tune_machine
 else:
     __getattr__ = at_first_use(
         __name__,
@@ -27,6 +28,7 @@ else:
             "comprehension.comprehension_kernel": ("ComprehensionKernel",),
             "load_kernel": ("load",),
             "tuning.tune": ("Tuning", "tune"),
+            "tuning.tune_machine": ("tune_machine",),
         },
     )
 
@@ -45,4 +47,5 @@ __all__ = [
     "parse",
     "set_optimize",
     "tune",
+    "tune_machine",
 ]

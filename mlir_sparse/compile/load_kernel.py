@@ -8,12 +8,13 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlir_sparse import notation, pipeline, runtime
+from mlir_sparse import notation, runtime
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.disk import refusing
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import FileFormatError
+from mlir_sparse.machine import cpu_features
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.program import ProgramSteps, read_steps
 from mlir_sparse.spec import KernelSpec
@@ -35,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> Kernel:
     """
     path = path_of(path, "a saved kernel")
     with refusing(path, runtime.SAVED):
-        return _loaded(path, *runtime.read_archive(path, pipeline.cpu_features()))
+        return _loaded(path, *runtime.read_archive(path, cpu_features()))
 
 
 def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]) -> Kernel:

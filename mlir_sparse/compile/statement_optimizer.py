@@ -14,6 +14,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import reads
 from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
 from mlir_sparse.plan.algebra.possible_gain import may_gain
@@ -201,6 +202,7 @@ def account(spec: KernelSpec, data: DataSketches, optimize: str) -> Iterator[str
         yield f"  next: {way.milliseconds} with {', '.join(map(str, way.parts)) or way.statement}"
     if taken.rules:
         yield f"rules: {', '.join(taken.rules)}"
+    yield f"estimates: by the times of steps on {machine_profile().processor}"
     if data.unasked:
         names = ", ".join(spec.inputs[number][0] for number in data.unasked)
         yield f"calls are planned again where they find symmetric: {names}"

@@ -7,10 +7,11 @@ import os
 import pickle
 from collections.abc import Sequence
 
-from mlir_sparse import notation, pipeline, runtime
+from mlir_sparse import notation, runtime
 from mlir_sparse._native import __version__
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.encoding import TensorType
+from mlir_sparse.machine import cpu_features
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.program import write_steps
 from mlir_sparse.spec import KernelSpec
@@ -53,7 +54,7 @@ def write_kernel(
         "computing": computing,
         "schedule": str(schedule),
         "version": __version__,
-        "features": sorted(pipeline.cpu_features()),
+        "features": sorted(cpu_features()),
     }
     runtime.write_archive(path, index, machines)
 

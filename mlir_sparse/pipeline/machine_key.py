@@ -7,7 +7,7 @@ import sys
 from functools import cache
 
 from mlir_sparse._mlir import bindings_stamp
-from mlir_sparse.pipeline.machine_vectors import _cpu_info
+from mlir_sparse.machine import cpu_info
 from mlir_sparse.process import settings
 
 __all__ = ["host_text"]
@@ -26,7 +26,7 @@ def host_text() -> str:
 
 @cache
 def _processor() -> str:
-    info = _cpu_info()
+    info = cpu_info()
     kinds = "; ".join(f"{kind}: {info[kind]}" for kind in _KINDS if kind in info)
     return f"{sys.platform} {os.uname().machine}\n{kinds}"
 

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import os
-from functools import cache
-from pathlib import Path
 
+from mlir_sparse.machine import cpu_features, cpu_info
 from mlir_sparse.process import settings
 
-__all__ = ["cpu_features", "machine_name", "scalar_asked", "vector_lanes", "vector_options"]
-
-
-@cache
-def _cpu_info() -> dict[str, str]:
-    """Returns the first processor's entry of /proc/cpuinfo; empty without one."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return {}
-    pairs = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def cpu_features() -> frozenset[str]:
-    """Returns the host's instruction set extensions by Linux's names; empty if unknown."""
-    info = _cpu_info()
-    return frozenset((info.get("flags") or info.get("Features") or "").split())
+__all__ = ["machine_name", "scalar_asked", "vector_lanes", "vector_options"]
 
 
 def machine_name() -> str:
     """Returns the kind of this machine: machines of one kind share measurements."""
-    info = _cpu_info()
+    info = cpu_info()
     model = info.get("model name") or info.get("CPU part") or "unknown processor"
     return f"{os.uname().machine}, {model}, {os.cpu_count()} processors"
 

@@ -23,6 +23,7 @@ __all__ = [
     "COMPILE_MEMORY",
     "COMPILE_TIMEOUT",
     "LIBDEVICE",
+    "MACHINE",
     "NUM_THREADS",
     "OPTIMIZATIONS",
     "OPTIMIZE",
@@ -147,6 +148,7 @@ COMPILE_MEMORY = Setting("MLIR_SPARSE_COMPILE_MEMORY", "a whole number of bytes 
 # The slowest compilation measured took less than a second.
 COMPILE_TIMEOUT = Setting("MLIR_SPARSE_COMPILE_TIMEOUT", "a number of seconds above 0", _seconds, 60.0)
 LIBDEVICE: Setting[str | None] = Setting("MLIR_SPARSE_LIBDEVICE", "the path of a file", _file, None)
+MACHINE: Setting[str | None] = Setting("MLIR_SPARSE_MACHINE", "the name of a profile or of its file", str, None)
 OPTIMIZE = Setting(
     "MLIR_SPARSE_OPTIMIZE", f"one of {', '.join(OPTIMIZATIONS)}", _one_of(*OPTIMIZATIONS), OPTIMIZATIONS[0]
 )

@@ -20,7 +20,7 @@ from mlir_sparse.tools.generated_tensors import KINDS, Generator
 from mlir_sparse.tools.run_command import Job, execute
 from mlir_sparse.tools.run_operands import Sources
 from mlir_sparse.tools.run_report import Report, summary
-from mlir_sparse.tools.tune_command import Question, find_fastest
+from mlir_sparse.tools.tune_command import Question, find_fastest, measured_machine
 
 __all__ = ["main"]
 
@@ -216,6 +216,14 @@ def run(
         raise _Failure("the result differs from the reference")
 
 
+def _tune_machine(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Measures the machine, and leaves out the rest of the command."""
+    if asked and not context.resilient_parsing:
+        for line in measured_machine():
+            click.echo(line)
+        context.exit()
+
+
 def _sources(request: CommandRequest, inputs: Pairs, generated: Pairs) -> Sources:
     makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
     files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
@@ -238,6 +246,14 @@ def _sources(request: CommandRequest, inputs: Pairs, generated: Pairs) -> Source
     help="Tries this storage of a tensor, or dense; may be given several times.",
 )
 @click.option("--fresh", is_flag=True, help="Measures though it is known from an earlier time.")
+@click.option(
+    "--machine",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tune_machine,
+    help="Measures this machine, in place of a kernel, and keeps what plans go by.",
+)
 @_QUIET
 def tune(
     request: CommandRequest,
@@ -252,7 +268,8 @@ def tune(
 ) -> None:
     """Finds the fastest loops for NOTATION on files and generated tensors, and remembers them.
 
-    Kernels compiled with --schedule tuned, or schedule="tuned" in Python, are then compiled so.
+    Kernels compiled with --schedule tuned, or schedule="tuned" in Python, are then compiled so. With --machine alone it
+    measures what steps of loops take on this machine: plans of whole statements then go by that.
 
     \b mlir-sparse tune "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random --budget 5 --formats
     """  # noqa: D301 - click reads the character, not its escape

@@ -18,6 +18,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.device import Device, chip_of, cuda_libraries_found, memory_info
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.runtime import cache_state
 
@@ -44,6 +45,7 @@ def examine() -> Iterator[Finding]:
     yield Finding("mlir_sparse", _version("mlir-sparse"))
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("machine", f"{platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
+    yield Finding("machine profile", f"{machine_profile().processor}")
     yield Finding("native module", f"{_native.__version__}, {_native.__file__}")
     yield _distribution("numpy", "anything")
     for dtype in DTYPES:

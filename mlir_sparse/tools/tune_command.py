@@ -1,20 +1,22 @@
-"""`mlir-sparse tune`: tunes one kernel, and prints the table and the winner."""
+"""`mlir-sparse tune`: tunes one kernel, and prints the table and the winner; or measures the machine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 
 import click
 
 import mlir_sparse as ms
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Comprehension
 from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, load
 from mlir_sparse.tools.run_report import Report, summary
 
-__all__ = ["Question", "find_fastest"]
+__all__ = ["Question", "find_fastest", "measured_machine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +67,18 @@ def find_fastest(request: CommandRequest, sources: Sources, question: Question, 
     for name, tensor in tensors.items():
         report.line(name, summary(tensor))
     click.echo(f"\n{found}")
+
+
+def measured_machine() -> Iterator[str]:
+    """Measures the machine and keeps what plans go by; yields it beside what they went by before, a line each."""
+    before, found = machine_profile(), ms.tune_machine()
+    yield f"{'nanoseconds':<14} {found.processor!s:<36} {before.processor}"
+    for field in fields(found.times):
+        now, then = (_numbers(getattr(profile.times, field.name)) for profile in (found, before))
+        yield f"{field.name:<14} {now:<36} {then}"
+
+
+def _numbers(value: float | tuple[float, ...]) -> str:
+    return " ".join(
+        f"{one:.2g}" if one < 1e5 else f"{one:.0f}" for one in (value if isinstance(value, tuple) else (value,))
+    )

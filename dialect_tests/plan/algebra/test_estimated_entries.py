@@ -19,15 +19,17 @@ from benchmarks.entries import skewed
 
 import mlir_sparse as ms
 from mlir_sparse.encoding import PatternSketch
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra.entry_patterns import EntryPattern, chance_of_cycles, chance_together
 from mlir_sparse.plan.algebra.estimates import Estimates
 from mlir_sparse.plan.algebra.masked_products import masks_of
-from mlir_sparse.plan.algebra.measured_times import MACHINE
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor.sketch_of import sketch_of
+
+MACHINE = machine_profile().times
 
 Matrix = Any
 # Estimated and counted.
@@ -75,7 +77,7 @@ class Product:
             one.relation(access.tensor, tuple(map(estimates.bit, access.indices)))
             for access, one in zip(accesses, factors.values(), strict=True)
         ]
-        self.nest = NestTimes(estimates, MACHINE).exact(relations, estimates.bits(map(IndexVar, kept)))
+        self.nest = NestTimes(estimates, MACHINE).exact(relations, estimates.bits([*map(IndexVar, kept)]))
 
     def against(self, places: float, entries: float | None = None) -> list[Pair]:
         """Returns the estimates beside the counts: of places where all factors have an entry, and of the result's."""

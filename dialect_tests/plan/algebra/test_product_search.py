@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
-from mlir_sparse.plan.algebra.measured_times import MACHINE
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.product_search import ProductSearch
+
+MACHINE = machine_profile().times
 
 EXTENT, ENTRIES = 1000.0, 5000.0
 
@@ -28,7 +30,7 @@ def search(pairs: Iterable[tuple[int, int]], kept: Iterable[int] = ()) -> Produc
         degrees = {rows: 10.0, columns: 10.0}
         squares = {rows: 30_000.0, columns: 30_000.0}
         relations.append(EntrySet(rows | columns, ENTRIES, True, degrees, squares, (rows, columns)))
-    result = estimates.bits(variables[one] for one in kept)
+    result = estimates.bits([variables[one] for one in kept])
     return ProductSearch(
         relations, result, NestTimes(estimates, MACHINE), lambda part: part, lambda _: False, lambda _: True
     )

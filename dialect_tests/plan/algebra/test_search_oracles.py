@@ -19,15 +19,17 @@ from typing import Any
 
 import pytest
 
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra import product_search
 from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
-from mlir_sparse.plan.algebra.measured_times import MACHINE
 from mlir_sparse.plan.algebra.nest_loops import predecessors
 from mlir_sparse.plan.algebra.nest_results import result_of
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.product_search import ProductSearch
+
+MACHINE = machine_profile().times
 
 # A plan that saves less is no better, estimates being what they are.
 NEARLY = 1.01

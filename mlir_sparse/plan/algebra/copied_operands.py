@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.machine import MachineTimes
 from mlir_sparse.notation import Binary, BinaryOp, Call, Expr, Literal, walk
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
-from mlir_sparse.plan.algebra.machine_times import MachineTimes
 
 __all__ = ["CopiedOperand", "CopiedOperands", "makes_finite", "with_copies"]
 

@@ -13,6 +13,7 @@ from math import prod
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import AxisSketch, Encoding, Sketch, TensorType, encoding
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import (
     Access,
     Assignment,
@@ -27,7 +28,6 @@ from mlir_sparse.notation import (
     reads,
     substitute,
 )
-from mlir_sparse.plan.algebra.measured_times import MACHINE
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.spec import Part, Rewriting
 from mlir_sparse.text.identifiers import generated_name
@@ -105,7 +105,7 @@ class GathersAsProducts:
                 rows = prod(known[s.tensor].sketch.entries for s in access.subscripts if isinstance(s, Access))
                 sizes = zip(one.sketch.shape, access.subscripts, strict=True)
                 all_rows = prod(size for size, place in sizes if isinstance(place, Access))
-                found += 2 * MACHINE.fresh_write * rows * one.sketch.entries / max(1, all_rows)
+                found += 2 * machine_profile().times.fresh_write * rows * one.sketch.entries / max(1, all_rows)
         return found
 
     def _gathered(self, value: Expr, taken: set[str]) -> Expr:

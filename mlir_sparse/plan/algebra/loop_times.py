@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from mlir_sparse.machine import MachineTimes
 from mlir_sparse.plan.algebra.copied_operands import CopiedOperand
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
-from mlir_sparse.plan.algebra.machine_times import MachineTimes
 from mlir_sparse.plan.algebra.masked_products import Mask
 from mlir_sparse.plan.algebra.nest_loops import Loop, loops_over, predecessors
 

@@ -6,10 +6,10 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+from mlir_sparse.machine import MachineTimes
 from mlir_sparse.plan.algebra.copied_operands import CopiedOperand, CopiedOperands, with_copies
 from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
 from mlir_sparse.plan.algebra.loop_times import LoopNest, NestTime, blas_time, time_to_sort
-from mlir_sparse.plan.algebra.machine_times import MachineTimes
 from mlir_sparse.plan.algebra.masked_products import Mask, masks_of
 
 __all__ = ["NestTimes"]

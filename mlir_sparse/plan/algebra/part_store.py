@@ -10,6 +10,7 @@ from typing import Self
 from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import TensorType, encoding
 from mlir_sparse.encoding.sketch import AxisSketch, Sketch
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import SHARE, AlgebraRule
 from mlir_sparse.plan.algebra.equal_parts import key_of
@@ -17,7 +18,6 @@ from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, uni
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
 from mlir_sparse.plan.algebra.loop_times import NestTime
 from mlir_sparse.plan.algebra.masked_functions import masked_value
-from mlir_sparse.plan.algebra.measured_times import MACHINE
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.normal_form import (
     Factor,
@@ -80,7 +80,7 @@ class PartStore:
         self.dtype: DType | None = None
         self.extents = extents
         self.estimates = Estimates(extents)
-        self.nests = NestTimes(self.estimates, MACHINE, has_blas=has_blas)
+        self.nests = NestTimes(self.estimates, machine_profile().times, has_blas=has_blas)
         self.parts: list[Part] = []
         self.nanoseconds = 0.0
         self.bytes = 0.0

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mlir_sparse.encoding import Sketch
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Assignment, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import TRANSPOSE
-from mlir_sparse.plan.algebra.measured_times import MACHINE
 from mlir_sparse.plan.algebra.statement_ways import StatementWay, StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 
@@ -109,7 +109,7 @@ def symmetric_ways(
 
 
 def _time_to_convert(sketch: Sketch) -> float:
-    return MACHINE.convert_into(sketch.shape[0]) * sketch.entries
+    return machine_profile().times.convert_into(sketch.shape[0]) * sketch.entries
 
 
 def _read_again(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:

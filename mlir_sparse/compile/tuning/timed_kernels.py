@@ -1,20 +1,22 @@
-"""The kernels that are timed, each of which takes one kind of step that the others do not."""
+"""The kernels that measure a machine, each of which takes one kind of step that the others do not."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-import mlir_sparse as ms
-from mlir_sparse.plan.algebra.machine_times import FAR_SIZES
+from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.entry_points import compile as compile_kernel
+from mlir_sparse.encoding import encoding
+from mlir_sparse.machine import FAR_SIZES
 from mlir_sparse.runtime.blas_threads import multiply_within_limits
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor import tensor as as_tensor
 
 __all__ = [
     "ARRAY",
@@ -52,6 +54,7 @@ NEAR_ENTRIES, SHORT, ENTERING = 1 << 16, 10, 5_000
 _ENTERED = "y(i) = sum(j, k : A(i,j) * B(j,k) * x(k))"
 # Each call is timed so many times in a round, of which the least counts: a machine is late, and never early.
 _CALLS = 3
+_CSR = encoding("CSR").with_widths(32, 32)
 
 
 def sizes(first: int, last: int) -> list[int]:
@@ -59,14 +62,15 @@ def sizes(first: int, last: int) -> list[int]:
     return [1 << power for power in range(first, last + 1)]
 
 
-def _matrix(rows: int, columns: int, degree: int, seed: int) -> ms.SparseTensor:
-    """Returns a CSR matrix of random columns."""
+def _matrix(rows: int, columns: int, degree: int, seed: int) -> SparseTensor:
+    """Returns a CSR matrix of random columns, of which some are drawn again."""
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, columns, rows * degree, dtype=np.int32)
-    starts = degree * np.arange(rows + 1, dtype=np.int32)
-    made = scipy.sparse.csr_array((rng.random(rows * degree), drawn, starts), shape=(rows, columns))
-    made.sum_duplicates()
-    return ms.tensor(made)
+    drawn = np.repeat(np.arange(rows, dtype=np.int64) * columns, degree) + rng.integers(0, columns, rows * degree)
+    places = np.unique(drawn)
+    starts = np.searchsorted(places, columns * np.arange(rows + 1, dtype=np.int64))
+    positions, coordinates = starts.astype(np.int32), (places % columns).astype(np.int32)
+    values = rng.random(len(places))
+    return SparseTensor.from_levels(_CSR, (rows, columns), [None, positions], [None, coordinates], values)
 
 
 @dataclass(slots=True)
@@ -87,7 +91,7 @@ class Kernels:
         """Returns the kernels, compiled, with their operands."""
         rng = np.random.default_rng(0)
         A, B = _matrix(MATRIX, MATRIX, DEGREE, 1), _matrix(MATRIX, MATRIX, DEGREE, 2)
-        x, tiny, ones = rng.random(MATRIX), ms.tensor(np.eye(3), "CSR"), np.ones(3)
+        x, tiny, ones = rng.random(MATRIX), as_tensor(np.eye(3), "CSR"), np.ones(3)
         S, T = _matrix(LINES, LINES, DEGREE, 3), _matrix(LINES, LINES, DEGREE, 4)
         rows = [(_matrix(LINES, n, DEGREE, 5), rng.random((n, COLUMNS))) for n in (NEAR, FAR)]
         made = cls({}, float(A.nse), _products(S, T))
@@ -114,7 +118,7 @@ class Kernels:
         return made
 
     def _add(self, name: str, text: str, out: str | None = None, **tensors: Any) -> None:
-        kernel = ms.compile(text, out=out, tensors=tensors, optimize="off")
+        kernel = compile_kernel(text, out=out, tensors=tensors, optimize="off")
         self.calls[name] = lambda: kernel(**tensors)
 
     def _add_blas(self, name: str, rng: np.random.Generator, one: tuple[int, ...], other: tuple[int, ...]) -> None:
@@ -123,7 +127,7 @@ class Kernels:
         out = np.empty((*one[:-1], other[-1]))
         self.calls[name] = lambda: multiply_within_limits(left, right, out)
 
-    def _add_scatters(self, size: int, matrix: ms.SparseTensor) -> None:
+    def _add_scatters(self, size: int, matrix: SparseTensor) -> None:
         """Adds sums of columns, whose elements loops come to in no order, and the same of a matrix without entries."""
         self._add(f"scattered {size}", "y(j) = A(i,j)", "dense", A=matrix)
         self._add(f"cleared {size}", "y(j) = A(i,j)", "dense", A=_matrix(MATRIX, size, 0, 0))
@@ -165,7 +169,9 @@ def _time(call: Callable[[], Any]) -> float:
     return time.thread_time_ns() - begin
 
 
-def _products(left: ms.SparseTensor, right: ms.SparseTensor) -> float:
+def _products(left: SparseTensor, right: SparseTensor) -> float:
     """Returns how many products of entries a product of matrices has."""
-    degrees = np.diff(right.storage.positions[1])
-    return float(degrees[left.storage.coordinates[1]].sum())
+    positions, columns = right.storage.positions[1], left.storage.coordinates[1]
+    assert positions is not None
+    assert columns is not None
+    return float(np.diff(positions)[columns].sum())

@@ -1,4 +1,4 @@
-"""What the steps of loops take on a machine: times that `scripts/measure-machine` measures."""
+"""What the steps of loops take on a machine: times that `mlir-sparse tune --machine` measures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class MachineTimes:
     """Times in nanoseconds, and sizes in elements.
 
     Args:
-        processor: the processor that they were measured on.
         walk: an iteration of a loop over the entries of one row, or over rows.
         look_up: an element of an array at a coordinate, read, in the second-level cache.
         far_look_ups: the same in arrays of `FAR_SIZES` elements, at coordinates in no order.
@@ -47,7 +46,6 @@ class MachineTimes:
         kept: up to how many elements results stay in the caches.
     """
 
-    processor: str
     walk: float
     look_up: float
     far_look_ups: tuple[float, ...]
@@ -77,8 +75,9 @@ class MachineTimes:
     def look_up_in(self, elements: float) -> float:
         """Returns the time of reading an element of an array of a size at a coordinate, where these have no order.
 
-        >>> from mlir_sparse.plan.algebra.measured_times import MACHINE
-        >>> MACHINE.look_up_in(1000) == MACHINE.look_up < MACHINE.look_up_in(1e7)
+        >>> from mlir_sparse.machine import shipped_profiles
+        >>> times = shipped_profiles()["amd-epyc-family-25"].times
+        >>> times.look_up_in(1000) == times.look_up < times.look_up_in(1e7)
         True
         """
         return _at_size(elements, self.look_up, self.far_look_ups)

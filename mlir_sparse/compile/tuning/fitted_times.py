@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
 
-from measuring_machine.timed_kernels import (
+from mlir_sparse.compile.tuning.timed_kernels import (
     ARRAY,
     COLUMNS,
     DEGREE,
@@ -22,22 +21,21 @@ from measuring_machine.timed_kernels import (
     THIN,
     sizes,
 )
-from mlir_sparse.plan.algebra.machine_times import FAR_SIZES, MachineTimes
+from mlir_sparse.machine import FAR_SIZES, MachineTimes
 
-__all__ = ["fitted", "module_of"]
+__all__ = ["fitted"]
 
 # No step takes less: a time of 0 would make it free.
 _LEAST = 0.01
 
 
-def fitted(timed: Mapping[str, float], entries: float, products: float, processor: str) -> MachineTimes:
+def fitted(timed: Mapping[str, float], entries: float, products: float) -> MachineTimes:
     """Returns the times of steps.
 
     Args:
         timed: what each kernel takes, in nanoseconds.
         entries: the entries of the matrix of most kernels.
         products: how many products of entries the products of matrices have.
-        processor: what they were measured on.
     """
     call = float(timed["call"])
     lane = timed["arrays"] / (2 * 64 * 256 * 256)
@@ -56,7 +54,6 @@ def fitted(timed: Mapping[str, float], entries: float, products: float, processo
     read = lines * COLUMNS * lane + walked
     sparse = timed["sparse_result"] - call
     return MachineTimes(
-        processor=processor,
         walk=walk,
         look_up=look_up,
         far_look_ups=tuple(_each(timed[f"vector {size}"] - timed["rows"], entries) for size in FAR_SIZES),
@@ -106,29 +103,3 @@ def _rises_at(times: Mapping[int, float]) -> float:
     ordered = sorted(times)
     between = math.sqrt(min(times.values()) * times[ordered[-1]])
     return float(max(size for size in ordered if times[size] <= between))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.2g}")
-
-
-def module_of(times: MachineTimes) -> str:
-    """Returns the text of the module that plans read; numbers have two digits, since they are not exacter."""
-    lines = []
-    for field in fields(times):
-        value = getattr(times, field.name)
-        if isinstance(value, tuple):
-            value = tuple(map(_rounded, value))
-        elif isinstance(value, float) and field.name not in ("near", "kept"):
-            value = _rounded(value)
-        lines.append(f'    {field.name}="{value}",' if isinstance(value, str) else f"    {field.name}={value!r},")
-    return f'''"""The times that estimates go by; `scripts/measure-machine` has written them."""
-
-from mlir_sparse.plan.algebra.machine_times import MachineTimes
-
-__all__ = ["MACHINE"]
-
-MACHINE = MachineTimes(
-{chr(10).join(lines)}
-)
-'''

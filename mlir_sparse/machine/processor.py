@@ -1,0 +1,82 @@
+"""The processor: its make, as far as times depend on it, and the instructions that it has."""
+
+from __future__ import annotations
+
+import platform
+import re
+from functools import cache
+from pathlib import Path
+
+from mlir_sparse.classes import dataclass
+
+__all__ = ["Processor", "cpu_features", "cpu_info", "this_processor"]
+
+
+@cache
+def cpu_info() -> dict[str, str]:
+    """Returns the first processor's entry of /proc/cpuinfo; empty without one."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def cpu_features() -> frozenset[str]:
+    """Returns the host's instruction set extensions by Linux's names; empty if unknown."""
+    info = cpu_info()
+    return frozenset((info.get("flags") or info.get("Features") or "").split())
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A make of processors.
+
+    Args:
+        architecture: the instruction set, as `x86_64`.
+        vendor: who made it, as `AuthenticAMD`.
+        family: which of theirs it is, as text.
+        model: which of these.
+        name: how it calls itself.
+    """
+
+    architecture: str
+    vendor: str
+    family: str
+    model: str
+    name: str
+
+    def likeness(self, other: Processor) -> int:
+        """Returns how much two processors have in common, above all makers, then what they call the make.
+
+        >>> rome = Processor("x86_64", "AuthenticAMD", "23", "49", "AMD EPYC 7742")
+        >>> milan = Processor("x86_64", "AuthenticAMD", "25", "1", "AMD EPYC 7763")
+        >>> rome.likeness(milan), rome.likeness(rome)
+        (2, 4)
+        """
+        mine = (self.architecture, self.vendor, self.family, self.model)
+        others = (other.architecture, other.vendor, other.family, other.model)
+        return next((place for place, (a, b) in enumerate(zip(mine, others, strict=True)) if a != b), len(mine))
+
+    @property
+    def label(self) -> str:
+        """Returns the make as the name of a file.
+
+        >>> Processor("x86_64", "AuthenticAMD", "25", "1", "AMD EPYC").label
+        'authenticamd-family-25-model-1'
+        """
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.vendor} family {self.family} model {self.model}".lower()).strip("-")
+
+    def __str__(self) -> str:
+        return f"{self.name}, family {self.family}" if self.family else self.name
+
+
+@cache
+def this_processor() -> Processor:
+    """Returns the processor that this process runs on."""
+    info, architecture = cpu_info(), platform.machine()
+    vendor = info.get("vendor_id") or info.get("CPU implementer") or architecture
+    family = info.get("cpu family") or info.get("CPU architecture") or ""
+    model = info.get("model") or info.get("CPU part") or ""
+    return Processor(architecture, vendor, family, model, info.get("model name") or platform.processor() or vendor)

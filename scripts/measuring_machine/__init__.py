@@ -1,1 +1,0 @@
-"""Measures the times of steps that estimates of plans go by."""
