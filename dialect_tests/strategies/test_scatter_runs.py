@@ -169,7 +169,7 @@ def test_it_says_that_runs_are_looked_for(text: str, stored: str) -> None:
         (TRANSPOSED, {"options": NARROW}, "vectors here have no masks, or lanes were asked for"),
         ("y(j) = sin(A(i,j)) * x(i)", {}, "it does more than sums, products and quotients of its entries"),
         (
-            SPMV,
+            TRANSPOSED,
             {"A": "COO"},
             "it reads more for each entry than values, a coordinate and one element of the result",
         ),

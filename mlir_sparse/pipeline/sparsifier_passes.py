@@ -77,6 +77,7 @@ def _tiling(tile: int | None, lanes: int, vector_length: int) -> tuple[Pass, ...
             (("every", every),),
             optional=True,
         ),
+        Pass("sum-runs", "entries of a row in a list are added to its element several at a time", optional=True),
         Pass("rows-apart", "no entry waits for those of the row before, as with one sum of all", optional=True),
         Pass(
             "scatter-runs", "entries side by side are added to a result as vectors", (("every", every),), optional=True

@@ -34,6 +34,7 @@ def facts_of_nest(function: NestFunction, program: Program, mapped: MappedNest |
         sampled=step.sampled is not None,
         scatters=scattered(step, dict(program.types)) is not None,
         short_rows=step.short_rows,
+        runs=_runs(function, program),
         threads=None if mapped is None else _threads(function, program, mapped),
     )
 
@@ -50,6 +51,21 @@ def _rows(step: Generic, program: Program) -> int | None:
     if isinstance(cut, str) or not any(part.level for part in cut.stored):
         return None
     return step.target.subscripts.index(IndexVar(cut.variable))
+
+
+def _runs(function: NestFunction, program: Program) -> int | None:
+    """Returns the argument with the outermost coordinates of the one sparse operand, if that is a list in order."""
+    kinds = [program.type_of(access.tensor).encoding for access in function.operands]
+    places = [place for place, encoding in enumerate(kinds) if encoding is not None]
+    stored = kinds[places[0]] if len(places) == 1 else None
+    if stored is None or not stored.is_ordered or stored.level_types[0].unique:
+        return None
+    numbers = buffer_numbers(stored)
+    return (
+        sum(map(argument_count, kinds[: places[0]])) + numbers[0, "coordinates"]
+        if (0, "coordinates") in numbers
+        else None
+    )
 
 
 def _slots(function: NestFunction, program: Program) -> Iterator[int]:

@@ -184,6 +184,8 @@ class NestFacts:
         sampled: whether the result has the entries of the one sparse operand, and is their values.
         scatters: whether there is room to scatter a row of an operand.
         short_rows: whether rows of the sparse operand are short as a rule.
+        runs: the argument that begins with the coordinates of a list whose entries of one coordinate follow each other;
+            None where there is none, or operands are merged with it.
         threads: what kernels for a GPU are written by; None for the processor.
     """
 
@@ -192,6 +194,7 @@ class NestFacts:
     sampled: bool = False
     scatters: bool = False
     short_rows: bool = False
+    runs: int | None = None
     threads: ThreadedNest | None = None
 
 

@@ -17,6 +17,7 @@ from mlir_sparse.strategies.several_entries import SEVERAL_ENTRIES
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
+from mlir_sparse.strategies.sum_runs import SUM_RUNS
 from mlir_sparse.strategies.unroll_blocks import UNROLL_BLOCKS
 
 __all__ = ["STRATEGIES"]
@@ -36,6 +37,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     SPLIT_MERGES,
     StrategySequence("register-tile", (REGISTER_TILE, SEVERAL_ENTRIES, INNER_SUMS)),
     SUM_ROWS,
+    SUM_RUNS,
     UNROLL_BLOCKS,
 )
 """All strategies, each a pass of its name."""

@@ -54,8 +54,8 @@ def _candidates(nest: Nest) -> Sequence[ForLoop]:
 
 def _is_over_slots(loop: ForLoop) -> bool:
     """Returns whether a loop counts rows, of each of which it reads one slot: a coordinate, and what it names."""
-    if loop.results or loop.step != 1:
-        return False
+    if loop.results or loop.step != 1 or loop.trip_count == _CHUNK:
+        return False  # or it is in a loop over chunks, which asks for all of a chunk
     gathers = [Gather.of(load.op) for load in loads_in(operations_within(loop.op))]
     named = [gather.coordinate.at[0] for gather in gathers if gather is not None]
     return any(at != loop.index and _is_shifted(at, loop) for at in named)

@@ -16,7 +16,7 @@ from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker
 from mlir_sparse.loops.vector_bodies import VectorValues
 
-__all__ = ["LANES", "LaneRow", "lanes_of", "lanes_of_whole"]
+__all__ = ["LANES", "LaneRow", "lanes_of", "lanes_of_whole", "terms_of"]
 
 # Entries at once. SpMV, f64, in ms, entry by entry and so: 5-point grid 2.0 and 1.95, power-law rows 7.9 and 4.0,
 # circuit 1.31 and 0.46, finite elements 1.23 and 0.92. Chunks of 4 took 0.75 on the circuit, 1.19 on finite elements.
@@ -70,6 +70,24 @@ def lanes_of_whole(row: LaneRow, end: ir.Value) -> ir.Value:
     return _Vectors(row, end, build.constant(NEAR)).total_of_whole(row.loop.lower)
 
 
+def terms_of(row: LaneRow, first: ir.Value) -> list[ir.Value]:
+    """Writes what is accumulated for as many entries as there are lanes, in vectors that registers hold.
+
+    Args:
+        row: the loop over entries.
+        first: where the first of them is.
+    """
+    width = _width_of(row)
+    begins = [build.add(first, build.constant(at)) if at else first for at in range(0, LANES, width)]
+    return [_Entries(row, begin, width).of(row.accumulated.term) for begin in begins]
+
+
+def _width_of(row: LaneRow) -> int:
+    """Returns how many entries a vector is of."""
+    element = row.accumulated.term.type
+    return LANES if is_truth(element) else min(LANES, _BITS // build.width_of(element))
+
+
 def _ahead(size: ir.Value, short: bool) -> ir.Value:
     """Returns the prefetch distance, in entries."""
     if short:
@@ -91,9 +109,8 @@ class _Vectors:
         self.row = row
         self.upper = upper
         self.distance = distance
-        element = row.accumulated.term.type
-        self.width = LANES if is_truth(element) else min(LANES, _BITS // build.width_of(element))
-        self.kind = ir.VectorType.get([self.width], element)
+        self.width = _width_of(row)
+        self.kind = ir.VectorType.get([self.width], row.accumulated.term.type)
 
     def total(self, lower: ir.Value) -> ir.Value:
         """Writes the loop; returns what each lane has accumulated."""
@@ -111,15 +128,10 @@ class _Vectors:
         nothing = [self.row.accumulated.identity(self.kind)] * (LANES // self.width)
 
         def iteration(first: ir.Value, *accumulators: ir.Value) -> list[ir.Value]:
-            parts = zip(accumulators, self._parts(first), strict=True)
+            parts = zip(accumulators, terms_of(self.row, first), strict=True)
             return [self.row.accumulated.joined(accumulator, part) for accumulator, part in parts]
 
         return reduce(self.row.accumulated.joined, build.loop(self.upper, nothing, iteration, lower, LANES))
-
-    def _parts(self, first: ir.Value) -> list[ir.Value]:
-        """Writes what is accumulated for as many entries as there are lanes, in vectors that registers hold."""
-        begins = [build.add(first, build.constant(at)) if at else first for at in range(0, LANES, self.width)]
-        return [_Entries(self.row, begin, self.width).of(self.row.accumulated.term) for begin in begins]
 
     def _added(self, first: ir.Value, accumulator: ir.Value) -> ir.Value:
         """Writes an iteration; returns what each lane has accumulated after it."""
@@ -127,7 +139,7 @@ class _Vectors:
             prefetch(stream, [build.add(first, self.distance)])
         own = self._own(first)
         parts = []
-        for number, made in enumerate(self._parts(first)):
+        for number, made in enumerate(terms_of(self.row, first)):
             mask = own if self.width == LANES else slice_of(own, number * self.width, self.width)
             parts.append(build.select(mask, made, self.row.accumulated.identity(made.type)))
         # Parts first: each accumulator waits for the one before it.

@@ -15,24 +15,18 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import accumulation_of
 from mlir_sparse.loops.effects import (
-    MemoryAccess,
-    computes_lanes,
-    counts,
     element_bits,
-    fits_lanes,
-    is_contiguous,
-    is_truth,
-    loads_in,
 )
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_segments import has_few_entries
 from mlir_sparse.loops.emit_strips import whole_end
 from mlir_sparse.loops.model import ForLoop, loop_of
-from mlir_sparse.loops.model_accesses import Segment, StreamAccess, position_load
+from mlir_sparse.loops.model_accesses import Segment, position_load
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.strategy import Strategy
 from mlir_sparse.loops.value_origins import made_by
+from mlir_sparse.strategies.read_lanes import lane_row
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, lanes_of, lanes_of_whole
 
 __all__ = ["SUM_ROWS"]
@@ -53,7 +47,7 @@ def _applies(loop: ForLoop, nest: Nest) -> LaneRow | Missed:
         if not element_bits(start.type):
             return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
     why = "" if nest.facts.short_rows or loop.is_whole else _why_long(loop, nest)
-    return Missed(why) if why else _Reader(loop).row()
+    return Missed(why) if why else _row_of(loop)
 
 
 def _why_long(loop: ForLoop, nest: Nest) -> str:
@@ -71,73 +65,15 @@ def _has_slack(loop: ForLoop) -> bool:
     return first is not None and made_by(first.at[0], "arith.muli") is not None
 
 
-class _Reader:
-    """Sorts the values of a loop by how they differ from entry to entry."""
-
-    def __init__(self, loop: ForLoop) -> None:
-        self.loop = loop
-        self.body = loop.body
-        self.loads = {load.op: load for load in loads_in(self.body)}
-        self.streams: dict[ir.Value, None] = {}
-        self.values: set[ir.Value] = set()
-        self.numbers: set[ir.Value] = {loop.index}
-        self.addresses = self._addresses()
-
-    def row(self) -> LaneRow | Missed:
-        """Returns the loop as a row, or why it is none."""
-        if self.loop.step != 1 or len(self.loop.starts) != 1:
-            return Missed("it carries more than one sum")
-        (start,), (total,), (end,) = self.loop.starts, self.loop.carried, self.loop.ends
-        accumulated = accumulation_of(total, start, end)
-        # What is the same for all entries was moved out of the loop, which may leave nothing inside.
-        if accumulated is None or not set(accumulated.operations) <= set(self.body):
-            return Missed("it accumulates by no operation whose order is free")
-        for op in self.body:
-            if op not in accumulated.operations and not self._takes(op):
-                return Missed(self._reason(op))
-        row, term = LaneRow(self.loop, tuple(self.streams), frozenset(self.values), accumulated), accumulated.term
-        if term in self.values and (term.type == total.type or is_truth(term.type)) and self.streams:
-            return row
-        return Missed("what it adds up is the same for all entries, or of another type")
-
-    def _reason(self, op: ir.Operation) -> str:
-        """Returns why vectors of entries do not do what an operation does."""
-        if op in self.loads:
-            return "it looks up elements by what was computed, or reads entries that do not lie side by side"
-        first, *_ = op.operands
-        return f"vectors of entries have no {op.name} of {type_name(first.type)}"
-
-    def _takes(self, op: ir.Operation) -> bool:
-        varies = [operand in self.values or operand in self.numbers for operand in op.operands]
-        if not any(varies) or len(op.results) != 1:
-            return False  # what is the same for all entries was moved out of the loop
-        result = op.results[0]
-        if op in self.loads:
-            return self._takes_load(self.loads[op])
-        if result in self.addresses:
-            self.numbers.add(result)
-            return counts(op)
-        self.values.add(result)
-        taken = computes_lanes(op) and not any(operand in self.numbers for operand in op.operands)
-        return taken and fits_lanes(result.type)
-
-    def _takes_load(self, load: MemoryAccess) -> bool:
-        result = load.op.result
-        if self.loop.index in load.at:
-            side_by_side = result in self.addresses or is_contiguous(load.buffer)
-            if StreamAccess.of(load.op, self.loop) is None or not side_by_side:
-                return False
-            self.streams[load.buffer] = None
-        (self.numbers if result in self.addresses else self.values).add(result)
-        return result in self.addresses or element_bits(result.type) > 0
-
-    def _addresses(self) -> set[ir.Value]:
-        """Returns what the body computes and reads its elements by: a number for each entry, and no vector."""
-        found = {at for load in self.loads.values() for at in load.at}
-        for op in reversed(self.body):
-            if any(result in found for result in op.results):
-                found.update(op.operands)
-        return found
+def _row_of(loop: ForLoop) -> LaneRow | Missed:
+    if loop.step != 1 or len(loop.starts) != 1:
+        return Missed("it carries more than one sum")
+    (start,), (total,), (end,) = loop.starts, loop.carried, loop.ends
+    accumulated = accumulation_of(total, start, end)
+    # What is the same for all entries was moved out of the loop, which may leave nothing inside.
+    if accumulated is None or not set(accumulated.operations) <= set(loop.body):
+        return Missed("it accumulates by no operation whose order is free")
+    return lane_row(loop, accumulated, total.type)
 
 
 def _rewrite(row: LaneRow, nest: Nest) -> None:
