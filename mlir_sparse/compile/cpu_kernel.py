@@ -6,11 +6,13 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse import _native, pipeline, runtime
+from mlir_sparse.compile.call_limits import check_static, check_unwritten, fitting
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
@@ -19,21 +21,11 @@ from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
 from mlir_sparse.compile.statement_optimizer import DataSketches, rewriting_for, rewriting_for_types, sketches_of
 from mlir_sparse.compile.statement_plans import StatementPlans
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property, importing
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import (
-    Alternative,
-    KernelSpec,
-    Rewriting,
-    bind,
-    in_order,
-    infer_extents,
-    shape_text,
-    warn_of_dense,
-)
+from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, bind, in_order, infer_extents, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 
@@ -131,7 +123,12 @@ class Kernel(StatementKernel):
         last = self._last
         given = in_order(self.parameters, operands, named) if named else operands
         if last is not None and given is not None:
-            if (returned := last.direct(given, out)) is not None:
+            try:
+                returned = last.direct(given, out)
+            except MemoryError as error:  # the statement as it is written may fit
+                check_unwritten(error, out, self.spec.assignment)
+                returned = None
+            if returned is not None:
                 return returned
             if (converted := operand_check.with_tensors(given)) is not None:
                 return self(*converted, out=out)
@@ -148,20 +145,29 @@ class Kernel(StatementKernel):
     def _computed(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None) -> Value:
         target = None if out is None else operand_check.as_output(out, self.spec.output)
         values, extents, build = self._ready(bound, None if target is None else target.shape, given)
+        array = None
         if target is None:
             self._warn_if_large(values, extents)
-            result = build.executable.run(values, extents, None)
-        else:
+        elif operand_check.is_ready(target, values, self.spec.output.dtype):
             # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
-            array = np.asarray(target) if operand_check.is_ready(target, values, self.spec.output.dtype) else None
-            result = build.executable.run(values, extents, array)
-        if given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
+            array = np.asarray(target)
+        chosen = build.spec.rewriting is None or self._settings.optimize == "off"
+        written = None if chosen else partial(self._as_written, bound, array, given)
+        planned = partial(build.executable.run, values, extents, array)
+        result, fits = fitting(planned, written, self.spec.assignment)
+        if fits and given is None and all(size is None for _, kind in self.spec.inputs for size in kind.shape):
             self._last = self._fast_path(build, values, extents, result)
         if target is None:
             return result
         if array is None:
             np.copyto(target, result, casting="unsafe")  # only bool from i8 needs a cast
         return target
+
+    def _as_written(self, bound: Mapping[str, Any], array: Any, given: Mapping[IndexVar, int] | None) -> Value:
+        """Returns the result of the statement as it is written."""
+        shape = None if array is None else array.shape
+        values, extents, build = self._ready(bound, shape, given, as_written=True)
+        return build.executable.run(values, extents, array)
 
     def _fast_path(
         self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
@@ -192,19 +198,24 @@ class Kernel(StatementKernel):
             )
 
     def _ready(
-        self, bound: Mapping[str, Any], shape: tuple[int, ...] | None, given: Mapping[IndexVar, int] | None = None
+        self,
+        bound: Mapping[str, Any],
+        shape: tuple[int, ...] | None,
+        given: Mapping[IndexVar, int] | None = None,
+        *,
+        as_written: bool = False,
     ) -> tuple[dict[str, Value], dict[str, int], Build]:
         """Returns the checked operands, the extents, and the build for the operands' storage."""
         types = dict(self.spec.inputs)
         values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in self.parameters}
         shapes = {name: value.shape for name, value in values.items()}
         extents = infer_extents(self.spec.assignment, shapes, shape, given)
-        self._check_static(shapes)
+        check_static(self.spec.inputs, shapes)
         for value in values.values():
             if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
         kinds = tuple(map(operand_check.type_of, values.values()))
-        build = self._build_for(kinds, self._plans.way(tuple(values.values())))
+        build = self._build_for(kinds, None if as_written else self._plans.way(tuple(values.values())))
         return values, build.spec.named(extents, shapes), build
 
     def assemble(self, /, *operands: Any, **named: Any) -> Value:
@@ -251,15 +262,6 @@ class Kernel(StatementKernel):
         with self._limits:
             runtime.compute(build.executable, computing, build.identity, values, extents, target)
         return target
-
-    def _check_static(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        for name, kind in self.spec.inputs:
-            for axis, (static, size) in enumerate(zip(kind.shape, shapes[name], strict=True)):
-                if static is not None and static != size:
-                    raise ExtentError(
-                        f"expected {name} of shape {shape_text(kind.shape)}, "
-                        f"but got {shape_text(shapes[name])} (axis {axis})"
-                    )
 
     def _build_for(self, types: _Types, rewriting: Rewriting | None = None) -> Build:
         key = types, rewriting

@@ -1,0 +1,74 @@
+"""What a call keeps to: the extents that types have, and the memory that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import ExtentError, TooLargeError
+from mlir_sparse.notation import Assignment
+from mlir_sparse.spec import shape_text
+
+__all__ = ["check_static", "check_unwritten", "fitting"]
+
+T = TypeVar("T")
+
+
+def check_static(inputs: Iterable[tuple[str, TensorType]], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises ExtentError for operands with other extents than their types have.
+
+    Args:
+        inputs: the types, by name.
+        shapes: the shapes of the operands.
+    """
+    for name, kind in inputs:
+        for axis, (static, size) in enumerate(zip(kind.shape, shapes[name], strict=True)):
+            if static is not None and static != size:
+                raise ExtentError(
+                    f"expected {name} of shape {shape_text(kind.shape)}, "
+                    f"but got {shape_text(shapes[name])} (axis {axis})"
+                )
+
+
+def fitting(planned: Callable[[], T], written: Callable[[], T] | None, statement: Assignment) -> tuple[T, bool]:
+    """Returns the result of a plan and True; where what it makes first does not fit in memory, another one and False.
+
+    Args:
+        planned: computes by the plan.
+        written: computes the statement as it is written; None where that is the plan, or the user chose it.
+        statement: the statement.
+
+    Raises:
+        TooLargeError: where neither fits.
+    """
+    try:
+        return planned(), True
+    except MemoryError as error:
+        if written is None:
+            raise _refusal(error, statement) from error.__cause__
+    try:
+        return written(), False
+    except MemoryError as error:
+        raise _refusal(error, statement) from error.__cause__
+
+
+def check_unwritten(error: MemoryError, out: Any, statement: Assignment) -> None:
+    """Raises TooLargeError where a call without enough memory may have changed what another call would read.
+
+    Args:
+        error: what the call raised.
+        out: its array for the result.
+        statement: the statement.
+    """
+    if out is not None and statement.op.reads_target:
+        raise _refusal(error, statement) from error.__cause__
+
+
+def _refusal(error: MemoryError, statement: Assignment) -> MemoryError:
+    if isinstance(error, TooLargeError):
+        return error
+    return TooLargeError(
+        f"expected memory for the result of {statement} and for what is computed before it, but there is too little "
+        "left: choose compressed levels for the result, or fewer entries"
+    )
