@@ -148,8 +148,8 @@ def test_what_is_explained_survives(operands: dict[str, Any], tmp_path: Any) -> 
     kernel = ms.compile(CHAIN, **operands)
     assert kernel.account[0].startswith("rewritten: ")
     assert [line.split(":")[0].strip() for line in kernel.account[2:]] in (
-        ["because", "rules"],
-        ["because", "next", "rules"],
+        ["because", "rules", "estimates"],
+        ["because", "next", "rules", "estimates"],
     )
     kernel.save(tmp_path / "kernel")
     assert ms.load(tmp_path / "kernel").account == kernel.account

@@ -52,7 +52,7 @@ def fitted(timed: Mapping[str, float], entries: float, products: float) -> Machi
         for size in (NEAR_ENTRIES, *FAR_SIZES)
     }
     read = lines * COLUMNS * lane + walked
-    sparse = timed["sparse_result"] - call
+    sparse = _each(timed["sparse_result"] - call, 1)
     return MachineTimes(
         walk=walk,
         look_up=look_up,
