@@ -106,3 +106,11 @@ def test_it_says_why_rows_are_gone_through() -> None:
 def test_it_says_nothing_of_rows_with_results(text: str) -> None:
     dense = {"x": ""} if text == SPMV else {}
     assert said_by(NAME, text, A="CSR", **dense) == []
+
+
+@pytest.mark.parametrize("text", ["y(i) = T(i,j,k) * v(k)", "y(i) = T(i,j,k)"])
+def test_entries_of_all_rows_are_asked_for_as_they_lie(text: str) -> None:
+    """What begins such a loop is a position of a position, which is no row that a coordinate names."""
+    dense = {"v": ""} if "v(" in text else {}
+    assert said_by("prefetch-rows", text, T="CSF", **dense) == []
+    assert said_by("prefetch-streams", text, T="CSF", **dense) == ["applied to i"]

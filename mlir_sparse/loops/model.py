@@ -135,7 +135,7 @@ class ForLoop:
         return _WHOLE in self.op.attributes
 
     def mark_whole(self) -> None:
-        """Says that it is over the entries of all rows."""
+        """Says that it is over the entries of all rows, each by itself or some at a time."""
         self.op.attributes[_WHOLE] = ir.UnitAttr.get()
 
     @property

@@ -108,7 +108,8 @@ class NamedRow:
         """Returns a loop over a row that a coordinate names; None for any other."""
         begin = position_load(loop.lower)
         coordinate = None if begin is None else coordinate_load(begin.at[0])
-        return None if begin is None or coordinate is None else cls(loop, begin, coordinate)
+        # What says where the entries of all rows begin are positions of positions: no coordinate names them.
+        return None if begin is None or coordinate is None or loop.is_whole else cls(loop, begin, coordinate)
 
     @property
     def is_of_entry(self) -> bool:

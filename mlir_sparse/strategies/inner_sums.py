@@ -125,6 +125,8 @@ class InnerSum:
             return [self.iteration(Tile(start, size, None, self.target.fuses, distance), so_far)]
 
         total = build.loop(upper, [accumulator], body, lower, size)[0]
+        if self.line.loop.is_whole:
+            ForLoop(result_maker(total)).mark_whole()
         if size == self.lanes:
             build.keep_rolled(result_maker(total))  # fewer iterations than there are accumulators
         return total

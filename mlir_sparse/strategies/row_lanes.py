@@ -13,7 +13,7 @@ from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of
 from mlir_sparse.loops.model import ForLoop
-from mlir_sparse.loops.value_origins import maker
+from mlir_sparse.loops.value_origins import maker, result_maker
 from mlir_sparse.loops.vector_bodies import VectorValues
 
 __all__ = ["LANES", "LaneRow", "lanes_of", "lanes_of_whole", "terms_of"]
@@ -131,7 +131,9 @@ class _Vectors:
             parts = zip(accumulators, terms_of(self.row, first), strict=True)
             return [self.row.accumulated.joined(accumulator, part) for accumulator, part in parts]
 
-        return reduce(self.row.accumulated.joined, build.loop(self.upper, nothing, iteration, lower, LANES))
+        totals = build.loop(self.upper, nothing, iteration, lower, LANES)
+        ForLoop(result_maker(totals[0])).mark_whole()
+        return reduce(self.row.accumulated.joined, totals)
 
     def _added(self, first: ir.Value, accumulator: ir.Value) -> ir.Value:
         """Writes an iteration; returns what each lane has accumulated after it."""
