@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 from mlir_sparse.compile.tuning.timed_kernels import (
     ARRAY,
@@ -52,8 +54,8 @@ def fitted(timed: Mapping[str, float], entries: float, products: float) -> Machi
         for size in (NEAR_ENTRIES, *FAR_SIZES)
     }
     read = lines * COLUMNS * lane + walked
-    sparse = _each(timed["sparse_result"] - call, 1)
-    return MachineTimes(
+    sparse = timed["sparse_result"] - call
+    found = MachineTimes(
         walk=walk,
         look_up=look_up,
         far_look_ups=tuple(_each(timed[f"vector {size}"] - timed["rows"], entries) for size in FAR_SIZES),
@@ -78,6 +80,12 @@ def fitted(timed: Mapping[str, float], entries: float, products: float) -> Machi
         near=_rises_at({size: timed[f"near {size}"] for size in sizes(14, 22)}),
         kept=_rises_at({size: timed[f"kept {size}"] / size for size in sizes(14, 22)}),
     )
+    return MachineTimes(**{field.name: _at_least(getattr(found, field.name)) for field in fields(found)})
+
+
+def _at_least(time: float | tuple[float, ...]) -> Any:
+    """Returns a time, or several, with the least one in place of those that noise has made less."""
+    return tuple(map(_at_least, time)) if isinstance(time, tuple) else max(_LEAST, time)
 
 
 def _of_scatter(timed: Mapping[str, float], size: int, entries: float, walk: float) -> float:
