@@ -9,9 +9,11 @@ from typing import TypeGuard
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import Access, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import ASSOCIATE, COPY, HOIST, IN_PLACE, KEEP_MASK, PUSH_SUMS
+from mlir_sparse.plan.algebra.copied_operands import CopiedOperand
 from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of, name_of
 from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of, union
 from mlir_sparse.plan.algebra.masked_functions import without_known_masks
+from mlir_sparse.plan.algebra.masked_products import Mask
 from mlir_sparse.plan.algebra.mixed_sums import with_sums_made
 from mlir_sparse.plan.algebra.normal_form import (
     Computed,
@@ -158,8 +160,7 @@ class Statement(PartStore):
         body = tuple(places[one] for one in sorted(places))
         nest = ProductTerm(body, frozenset[IndexVar]().union(*map(variables_of, body)) - kept)
         array = search.is_array(members)
-        nest = self._masked(self._copied(nest, kept, array=array), kept, array=array)
-        return self._in_order(nest, kept)
+        return self._in_order(self._with_made(nest, kept, array=array), kept)
 
     def _part_of(self, search: ProductSearch, factors: Sequence[Factor], members: Members) -> Access:
         def make() -> tuple[tuple[ProductTerm, ...], EntrySet]:
@@ -173,11 +174,17 @@ class Statement(PartStore):
         chosen = [factors[one.bit_length() - 1] for one in bits_of(members & search.whole)]
         return self.part(chosen, self.estimates.variables(search.kept(members)), make)
 
-    def _copied(self, nest: ProductTerm, kept: Variables, *, array: bool) -> ProductTerm:
-        """Returns a nest that reads operands from copies in other storage, where that takes less."""
-        found = self.nests.exact(self.relations(nest.factors), self.estimates.bits(kept), array=array).copied
-        if not found:
-            return nest
+    def _with_made(self, nest: ProductTerm, kept: Variables, *, array: bool) -> ProductTerm:
+        """Returns a nest that reads what is made for it: copies of operands, a product with a mask, where they pay."""
+        bits = self.estimates.bits(kept)
+        found = self.nests.exact(self.relations(nest.factors), bits, array=array)
+        if found.copied:
+            nest = self._copied(nest, found.copied)
+            found = self.nests.exact(self.relations(nest.factors), bits, array=array)
+        return nest if found.masked is None else self._masked(nest, found.masked, kept, array=array)
+
+    def _copied(self, nest: ProductTerm, found: Sequence[CopiedOperand]) -> ProductTerm:
+        """Returns a nest that reads operands from copies in other storage."""
         copies = {id(one.operand): one.copy for one in found}
         walked = [r for r in self.relations(nest.factors) if r.sparse and id(r) not in copies]
         inner = variables_of(nest) - self.estimates.variables(union(walked))
@@ -191,11 +198,8 @@ class Statement(PartStore):
         self.rules[COPY] = None
         return self.part([factor], variables_of(factor), lambda: ((ProductTerm((factor,)),), copy), inner=inner)
 
-    def _masked(self, nest: ProductTerm, kept: Variables, *, array: bool) -> ProductTerm:
-        """Returns a nest in which a product with a mask is a part, if that takes less than one nest."""
-        found = self.nests.exact(self.relations(nest.factors), self.estimates.bits(kept), array=array).masked
-        if found is None:
-            return nest
+    def _masked(self, nest: ProductTerm, found: Mask, kept: Variables, *, array: bool) -> ProductTerm:
+        """Returns a nest in which a product with a mask is a part."""
         rest = list(nest.factors)
         chosen = [next(factor for factor in rest if self.relation(factor) is each) for each in found.relations]
         for factor in chosen:
@@ -206,7 +210,7 @@ class Statement(PartStore):
         loops = PartLoops(self.nests.of_mask(found), (rows, summed, columns))
         self.rules[KEEP_MASK] = None
         part = self.part(chosen, frozenset({rows, columns}), lambda: ((product,), found.result), loops)
-        return self._masked(ProductTerm((*rest, part), nest.bound - {summed}), kept, array=array)
+        return self._with_made(ProductTerm((*rest, part), nest.bound - {summed}), kept, array=array)
 
     # -- symmetric matrices --------------------------------------------------------------------------------------
 
