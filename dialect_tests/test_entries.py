@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,6 +132,55 @@ def test_a_mask_changes_no_element_type(text: str, dtype: str, storage: str | No
     given = {name: value for name, value in {"A": A, "B": B, "b": dense[0]}.items() if f"{name}(" in text}
     found = ms.evaluate(f"{text} if M(i,j)", tensors=given, M=np.ones((2, 2)))
     np.testing.assert_array_equal(np.asarray(found), np.asarray(ms.evaluate(text, tensors=given)))
+
+
+@pytest.mark.parametrize("storage", [None, "CSR"])
+@pytest.mark.parametrize("optimize", ["off", "auto"])
+@pytest.mark.parametrize(
+    ("text", "semiring"),
+    [
+        ("y = h(i) * A(i,k) + F(j,i) if M(j,k)", None),
+        ("D(i,j) = A(i,k) * B(k,j) + F(i,j) if M(i,j)", None),
+        ("D(i,j) = A(i,k) * B(k,j) + F(i,j) if not M(i,j)", None),
+        ("D(i,j) = F(i,j) - A(i,k) * B(k,j) if M(i,j)", None),
+        ("y(i) = max(j : A(i,j) * B(i,j)) + h(i) * F(i,i)", None),
+        ("D(i,j) = A(i,k) * B(k,j) + F(i,j)", "max_plus"),
+        ("D(i,j) = A(i,j) * B(i,j) + F(i,j)", "min_plus"),
+        ("D(i,j) = (A(i,j) * h(j) + B(i,j)) * F(i,j) if M(i,j)", "max_plus"),
+        ("D(i,j) = A(i,k) * B(k,j) * F(i,j)", "plus_min"),
+    ],
+)
+def test_parts_made_apart_have_the_type_of_the_statement(
+    text: str, semiring: str | None, optimize: str, storage: str | None
+) -> None:
+    """A part of narrow operands neither wraps, nor stands for a missing entry by the extreme of its own type."""
+    rng = np.random.default_rng(5)
+    narrow: dict[str, Any] = {
+        name: rng.integers(90, 120, (3, 3)) * np.array([[1, 0, -1], [1, 1, 0], [0, 0, 0]]) for name in "AB"
+    }
+    wide = {**narrow, "h": np.array([100, -100, 77]), "F": rng.integers(-400, 400, (3, 3)), "M": np.tri(3)}
+    read = [name for name in wide if f"{name}(" in text]
+    chosen: Any = {} if semiring is None else {"semiring": semiring}
+
+    def computed(narrow: str) -> Any:
+        given: dict[str, Any] = {name: wide[name].astype("int16" if name == "F" else narrow) for name in read}
+        stored = {name: ms.tensor(given[name], storage) for name in read if storage and name in "AB"}
+        mask = {"M": ms.tensor(given["M"])} if "M" in given else {}
+        return np.asarray(ms.evaluate(text, tensors={**given, **stored, **mask}, optimize=optimize, **chosen))
+
+    assert computed("int8").dtype == np.int16
+    np.testing.assert_array_equal(computed("int8"), computed("int16"))
+
+
+@pytest.mark.parametrize(("op", "least"), [("min", -128), ("max", 127)])
+def test_the_extreme_of_a_narrow_type_is_a_number(op: str, least: int) -> None:
+    """The less of -128 and another number is -128 among wider numbers too, not the least of those."""
+    A = ms.tensor(np.array([[least, 0], [0, 0]], "int8"))
+    target = np.full((2, 2), 5, "int16")
+    found = ms.evaluate(f"C(i,j) {op}= A(i,j) if M(i,j)", A=A, M=ms.tensor(np.eye(2)), C=target)
+    np.testing.assert_array_equal(found, [[least, 5], [5, 5]])
+    found = ms.evaluate("C(i,j) = A(i,j) * F(i,j)", A=A, F=target, semiring=f"plus_{op}")
+    np.testing.assert_array_equal(np.asarray(found), [[least, 0], [0, 0]])
 
 
 @pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSR", "BSR(2, 2)"])

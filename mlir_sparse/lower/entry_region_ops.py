@@ -13,8 +13,8 @@ from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.scalar_region import Arguments, Region, emit_payload, sparse_operation
 from mlir_sparse.notation import SELECT, Access, Apply, BinaryOp, Expr, Extreme, Monoid, Negate, Operator, ReduceOp
-from mlir_sparse.notation.entry_functions import is_arithmetic
-from mlir_sparse.spec import depends_on, extreme_or, logic_of, result_dtype
+from mlir_sparse.notation.entry_functions import is_arithmetic, only_chooses
+from mlir_sparse.spec import depends_on, extreme_or, logic_of, operand_entry_dtype, promote, result_dtype
 
 __all__ = ["emit_entries"]
 
@@ -158,13 +158,8 @@ class _Emitter:
         return _Emitter(Arguments(values, ()))
 
     def _kind(self, argument: Expr, node: Apply, dtype: DType) -> DType:
-        """Returns the element type of an operand: arithmetic computes in that of the statement, operators in their own.
-
-        Sums and products of truth values are logic whatever they are added to.
-        """
-        own = result_dtype(argument, self._types)
-        keeps = isinstance(argument, Access) or own == TRUTH or not is_arithmetic(node.operator)
-        return own if keeps else dtype
+        """Returns the element type that an operand of a node is computed in, itself computed in another."""
+        return operand_entry_dtype(argument, node.operator, dtype, self._types)
 
     def _inline(self, node: Expr, dtype: DType) -> ir.Value:
         """Emits a node that reads dense arrays only, as plain arithmetic."""
@@ -187,14 +182,16 @@ def _computed(
     if own.is_narrow and dtype == own.accumulated_in:
         own = dtype  # values that are summed in f32 are not rounded before
     if is_arithmetic(known) and (own != TRUTH or isinstance(region, Negate)):
-        own = dtype
+        own = promote(own, dtype)
     result = emit_payload(logic_of(region, arguments.dtypes), arguments, None, ReduceOp.SUM, own)
     result = arithmetic_ops.cast(result, own, dtype)
-    if region is not known.overlap or not isinstance(known.annihilator, Extreme) or not dtype.is_integer:
+    absorbs = isinstance(known.annihilator, Extreme) and not only_chooses(known)  # of two numbers `min` is the less
+    if region is not known.overlap or not absorbs or not dtype.is_integer:
         return result
     for value, kind in operands:
         if kind == TRUTH:
             continue  # neither false nor true stands for an infinity
+        assert known.annihilator is not None
         stays = arithmetic_ops.constant(extreme_or(known.annihilator, kind), kind)
         extreme = arithmetic_ops.constant(extreme_or(known.annihilator, dtype), dtype)
         result = truth_ops.select(truth_ops.compare(BinaryOp.EQ, value, stays, kind), extreme, result, dtype)

@@ -31,13 +31,14 @@ from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS, Semiring, se
 from mlir_sparse.notation.summation import with_explicit_sums
 from mlir_sparse.notation.tracing import operator
 
-__all__ = ["COMBINING", "entries_of", "is_about_entries", "is_arithmetic", "lifted", "under"]
+__all__ = ["COMBINING", "entries_of", "is_about_entries", "is_arithmetic", "lifted", "only_chooses", "under"]
 
 _PLUS = MONOIDS["plus"]
 _TIMES = MULTIPLICATIONS["times"]
 _MINUS = operator(lambda a, b: a - b, name="minus", left="keep", right=lambda b: -b)
 _NEGATIVE = operator(lambda a: -a, name="negative")
-_ARITHMETIC = frozenset(one.name for one in (_PLUS.operator, _MINUS, _TIMES, _NEGATIVE))
+_SUMS = frozenset(one.name for one in (_PLUS.operator, _MINUS, _TIMES, _NEGATIVE))
+_CHOICES = frozenset(one.name for one in (MASK, WITHOUT, SELECT)) | {"min", "max", "any", "first", "second"}
 _OPS = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
 COMBINING = {
     ReduceOp.PRODUCT: MONOIDS["times"],
@@ -55,16 +56,40 @@ def is_about_entries(node: Expr) -> bool:
 
 
 def is_arithmetic(operator: Operator) -> bool:
-    """Returns whether an operator stands for `+`, `-` or `*` of a statement, which compute in the statement's type.
+    """Returns whether an operator stands for a part of a statement that computes in the statement's type.
+
+    Such are `+`, `-` and `*`, also those of a semiring, masks, and functions that the statement's type decides on.
 
     Args:
         operator: an operator, or a region of one as an operator of its own.
     """
-    if operator.name not in _ARITHMETIC or operator.dtype is not None:
+    if operator.dtype is not None:
+        return False
+    if operator.name in FUNCTIONS:
+        known = FUNCTIONS[operator.name]
+        if known.result == "context" and operator == _function(operator.name):
+            return True
+    if operator.name not in _SUMS | _CHOICES:
         return False
     regions = (operator.overlap, operator.left, operator.right)
-    nodes = (node for region in regions if region is not None for node in walk(region))
-    return all(isinstance(node, Access | Negate) or (isinstance(node, Binary) and node.op in _OPS) for node in nodes)
+    return all(map(_is_plain, (node for region in regions if region is not None for node in walk(region))))
+
+
+def only_chooses(operator: Operator) -> bool:
+    """Returns whether an operator gives one of its operands as it is, as `min` and masks do."""
+    return operator.name in _CHOICES and is_arithmetic(operator)
+
+
+def _is_plain(node: Expr) -> bool:
+    match node:
+        case Access() | Negate():
+            return True
+        case Binary(op):
+            return op in _OPS
+        case Call(function):
+            return function in ("min", "max")
+        case _:
+            return False
 
 
 def under(assignment: Assignment, chosen: Semiring) -> Assignment:

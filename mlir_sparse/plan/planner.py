@@ -43,7 +43,7 @@ from mlir_sparse.plan.rewrite.negate_factors import NEGATE_FACTORS
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, stored_indices, unites
 from mlir_sparse.plan.rewrite.sums_as_folds import SUMS_AS_FOLDS
 from mlir_sparse.program import FibreView, Position
-from mlir_sparse.spec import KernelSpec, result_dtype, vanishes
+from mlir_sparse.spec import KernelSpec, entry_dtype, vanishes
 
 __all__ = ["plan"]
 
@@ -319,9 +319,9 @@ class _Planner:
     def _fold(self, node: Fold) -> Access:
         """Computes a fold of stored entries into an array that is initialised with the identity."""
         name, kept = self.values.fresh(), free_indices(node)
-        with self.values.computing(result_dtype(node, self.values.dtypes())):
+        with self.values.computing(entry_dtype(node, self.values.dtype, self.values.dtypes())):
             self.values.declare(name, self.values.typed(None, kept))
-        self.structural.dense(name, kept, node)
+            self.structural.dense(name, kept, node)
         return Access(name, kept)
 
     def _positions(self, node: Reduce) -> Access:

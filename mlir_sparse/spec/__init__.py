@@ -1,8 +1,9 @@
 """An assignment joined with the types of its tensors.
 
 A `KernelSpec` holds both. `check_types` and `element_type_operations` refuse what does not fit; `computed_type`,
-`extents`, `zeros` and `result_storage` infer element types, extents, the effect of zeros and the result's storage. For
-comprehensions, `size_symbols`, `variable_ranges`, `statement_shapes` and `statement_types` do the same.
+`entry_types`, `extents`, `zeros` and `result_storage` infer element types, extents, the effect of zeros and the
+result's storage. For comprehensions, `size_symbols`, `variable_ranges`, `statement_shapes` and `statement_types` do the
+same.
 """
 
 from mlir_sparse.spec.alternative import Alternative
@@ -21,6 +22,7 @@ from mlir_sparse.spec.computed_type import (
     result_dtype,
     starts_anew,
 )
+from mlir_sparse.spec.entry_types import entry_dtype, operand_entry_dtype
 from mlir_sparse.spec.extents import infer_extents, subscript_bounds
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.large_dense_results import storage_instead, warn_of_dense
@@ -50,6 +52,7 @@ __all__ = [
     "check_spec",
     "composition_of",
     "depends_on",
+    "entry_dtype",
     "extreme_or",
     "gives_truth",
     "how_to_pass",
@@ -63,6 +66,7 @@ __all__ = [
     "missing",
     "node_dtype",
     "operand_dtype",
+    "operand_entry_dtype",
     "operator_dtype",
     "promote",
     "result_dtype",

@@ -31,7 +31,7 @@ from mlir_sparse.plan.rewrite.split_choices import SPLIT_CHOICES
 from mlir_sparse.plan.rewrite.sum_of_terms import unites
 from mlir_sparse.spec import depends_on, inner_dtype, is_tested, operand_dtype, promote, starts_anew, vanishes
 
-__all__ = ["SparsifierPayloads"]
+__all__ = ["SparsifierPayloads", "repeats"]
 
 
 def _operation(node: Expr) -> str:
@@ -97,7 +97,7 @@ class SparsifierPayloads:
         """Reads diagonals of dense arrays beforehand: next to a sparse operand they do not lower."""
         if not depends_on(body, self._values.sparse_names()):
             return body
-        diagonals = {access: self._materialize(access) for access in accesses_of(body) if _repeats(access)}
+        diagonals = {access: self._materialize(access) for access in accesses_of(body) if repeats(access)}
         return substitute(body, diagonals)
 
     def _materialize(self, node: Expr) -> Access:
@@ -179,9 +179,10 @@ class SparsifierPayloads:
 
 
 def _plainly_subscripted(access: Access) -> bool:
-    return all(isinstance(subscript, IndexVar) for subscript in access.subscripts) and not _repeats(access)
+    return all(isinstance(subscript, IndexVar) for subscript in access.subscripts) and not repeats(access)
 
 
-def _repeats(access: Access) -> bool:
+def repeats(access: Access) -> bool:
+    """Returns whether an access has a variable in several subscripts, as diagonals have."""
     found = [v for s in access.subscripts for v in Access("", (s,)).indices]
     return len(found) > len(set(found))

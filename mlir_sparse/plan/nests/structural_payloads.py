@@ -30,13 +30,14 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation.entry_functions import entries_of
 from mlir_sparse.notation.laws import Law, holds
 from mlir_sparse.notation.semiring import Semiring
+from mlir_sparse.plan.nests.sparsifier_limits import repeats
 from mlir_sparse.plan.order.storage_choice import can_co_iterate, is_sparse, ordered_as, plain_storage, stores_padding
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.masks_into_folds import MASKS_INTO_FOLDS
 from mlir_sparse.plan.rewrite.merge_sums import MERGE_SUMS
 from mlir_sparse.plan.rewrite.missing_as_masks import MISSING_AS_MASKS
 from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
-from mlir_sparse.spec import depends_on, missing
+from mlir_sparse.spec import depends_on, missing, operand_entry_dtype
 
 __all__ = ["StructuralPayloads", "without"]
 
@@ -129,7 +130,7 @@ class StructuralPayloads:
         operator = node.operator
         if operator == SELECT:
             return self._selected(node)
-        arguments = tuple(self._operand(operator, argument) for argument in node.arguments)
+        arguments = tuple(self._in_its_type(self._operand, operator, argument) for argument in node.arguments)
         built = replace(node, arguments=arguments)
         partial = [self.is_partial(argument) for argument in arguments]
         if not any(partial):
@@ -139,7 +140,15 @@ class StructuralPayloads:
         if not all(partial):
             return self.overlapping(built)
         self._check_union(built)
-        return replace(built, arguments=tuple(self._fused(operator, argument) for argument in arguments))
+        return replace(
+            built, arguments=tuple(self._in_its_type(self._fused, operator, argument) for argument in arguments)
+        )
+
+    def _in_its_type(self, make: Callable[[Operator, Expr], Expr], operator: Operator, argument: Expr) -> Expr:
+        """Returns what is made of an operand; the temporaries of that have the type that the operand is computed in."""
+        own = operand_entry_dtype(argument, operator, self._values.dtype, self._values.dtypes())
+        with self._values.computing(own):
+            return make(operator, argument)
 
     def _operand(self, operator: Operator, node: Expr) -> Expr:
         """Returns a payload for an operand, whose missing entries may have become a value of their own."""
@@ -221,13 +230,20 @@ class StructuralPayloads:
             )
         return replace(node, operator=replace(node.operator, left=None, right=None, absent=None))
 
+    def _array(self, access: Access) -> Access:
+        """Returns an access to an array: next to a sparse operand its diagonal does not lower, and is read before."""
+        if self._values.type_of(access.tensor).encoding is not None:
+            access = replace(access, tensor=self._values.dense(access.tensor, "all levels are dense"))
+        if not repeats(access):
+            return access
+        with self._values.computing(self._values.type_of(access.tensor).dtype):
+            return self._regular(access)
+
     def _plain(self, access: Access) -> Access:
         """Returns an access to storage that stores entries one by one, in an order."""
         kind = self._values.type_of(access.tensor)
-        if kind.encoding is None:
-            return access
-        if not is_sparse(kind):
-            return replace(access, tensor=self._values.dense(access.tensor, "all levels are dense"))
+        if kind.encoding is None or not is_sparse(kind):
+            return self._array(access)
         variables = [subscript for subscript in access.subscripts if isinstance(subscript, IndexVar)]
         if len(set(variables)) < kind.rank:
             raise UnsupportedError(

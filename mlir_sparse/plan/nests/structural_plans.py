@@ -39,7 +39,7 @@ from mlir_sparse.plan.order.storage_choice import has_limited_capacity, stores_p
 from mlir_sparse.plan.plan_steps import AccumulateMode, Generic
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.sum_of_terms import stored_indices
-from mlir_sparse.spec import extreme_or, result_dtype
+from mlir_sparse.spec import entry_dtype, extreme_or
 
 __all__ = ["StructuralPlanner"]
 
@@ -281,7 +281,8 @@ class StructuralPlanner:
             )
 
     def _dtype(self, node: Expr) -> DType:
-        return self._values.computed(result_dtype(node, self._values.dtypes()))
+        """Returns the element type of a temporary: that of the statement, but where a node has one of its own."""
+        return self._values.computed(entry_dtype(node, self._values.dtype, self._values.dtypes()))
 
     def _declared_dtype(self, name: str, node: Expr) -> DType:
         known = self._values.mapping().get(name)
