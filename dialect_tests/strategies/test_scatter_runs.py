@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.strategy_remarks import ADD, NARROW, SPMV, TRANSPOSED, said_by
+from dialect_tests.strategy_remarks import ADD, MASKED, NARROW, SPMV, TRANSPOSED, said_by
+from mlir_sparse import pipeline
 from mlir_sparse._mlir import mlir_context, parse_module
+from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.pipeline.own_passes import run_passes
 
 Array = np.ndarray[Any, Any]
@@ -73,6 +77,34 @@ def test_all_widths(name: str, widths: tuple[int, int]) -> None:
     A, dense = stored(ROWS[name], ms.encoding("CSR").with_widths(*widths))
     x = np.arange(1.0, len(dense) + 1)
     np.testing.assert_array_equal(ms.evaluate("y(j) = A(i,j) * x(i)", A=A, x=x), dense.T @ x)
+
+
+@pytest.mark.parametrize("scatters", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_left_of_rows_by_scatters_and_without(name: str, dtype: str, scatters: bool) -> None:
+    A, dense = stored(ROWS[name], CSR, ms.DType(dtype).numpy)
+    x = np.arange(1, len(dense) + 1).astype(A.dtype)
+    passes = import_module("mlir_sparse.pipeline.sparsifier_passes")
+    with (
+        patch.object(passes, "vector_options", lambda: MASKED),
+        patch.object(pipeline, "scatters_fast", lambda: scatters),
+    ):
+        kernel = Kernel(ms.compile(TRANSPOSED, A=A, x=x, optimize="off").spec)  # not one that was made before
+        np.testing.assert_array_equal(kernel(A, x), dense.T @ x)
+        assert ("vector.scatter" in kernel.ir("sparsified")) == scatters
+
+
+def test_nothing_is_scattered_whose_coordinates_may_repeat() -> None:
+    encoding = "(i, j) -> (i : dense, j : compressed(nonunique))"
+    passes = import_module("mlir_sparse.pipeline.sparsifier_passes")
+    with patch.object(passes, "vector_options", lambda: MASKED), patch.object(pipeline, "scatters_fast", lambda: True):
+        for text, kinds in (
+            (TRANSPOSED, {"A": f"f64[?,?] {encoding}", "x": "f64[?]"}),
+            ("y(j) = A(i,j)", {"A": "f64[?,?] CSR"}),
+        ):
+            kernel = Kernel(ms.compile(text, tensors=kinds, optimize="off").spec)
+            assert "vector.scatter" not in kernel.ir("sparsified")
 
 
 def test_columns_in_any_order_and_more_than_once() -> None:

@@ -32,7 +32,7 @@ __all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
 _IDEMPOTENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.multiply, np.logical_and, np.logical_or)
 # Of sums over one axis, or over all.
 _recent_sums: dict[int | None, RecentKernels] = {}
-_STATEMENTS = {
+_STATEMENTS: dict[np.ufunc, ReduceOp] = {
     np.maximum: ReduceOp.MAX,
     np.minimum: ReduceOp.MIN,
     np.logical_or: ReduceOp.OR,

@@ -195,7 +195,10 @@ class Build:
         return 0 if schedule.tile is None and scalar else schedule.tile
 
     def _sparsifier(self, results: pipeline.Results) -> pipeline.Pipeline:
-        return pipeline.sparsifier(self.lanes, results, tile=self._tile, tile_lanes=self.schedule.lanes or 0)
+        scatters = pipeline.scatters_fast() and not self._why_scalar()
+        return pipeline.sparsifier(
+            self.lanes, results, tile=self._tile, tile_lanes=self.schedule.lanes or 0, scatters=scatters
+        )
 
     @property
     def inserts(self) -> bool:

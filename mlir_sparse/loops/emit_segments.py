@@ -40,7 +40,8 @@ def has_few_entries(loop: ForLoop) -> ir.Value | None:
     inner = begins_by(loop, around.index) if isinstance(around, ForLoop) else None
     if inner is None or not isinstance(around, ForLoop) or around.step != 1:
         return None
-    outermost, outer = around, ()
+    outermost = around
+    outer: tuple[ir.Value, ...] = ()
     while outermost.around.name != "func.func":
         parent = loop_of(outermost.around)
         found = begins_by(outermost, parent.index) if isinstance(parent, ForLoop) and parent.step == 1 else None

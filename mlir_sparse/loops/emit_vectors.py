@@ -27,10 +27,10 @@ def slice_of(vector: ir.Value, offset: int, size: int) -> ir.Value:
     return build.operation("vector.extract_strided_slice", kind, vector, offsets=offsets, sizes=sizes, strides=strides)
 
 
-def splat_number(kind: ir.Type, number: int) -> ir.Value:
+def splat_number(kind: ir.Type, number: int | float) -> ir.Value:
     """Returns a constant vector whose elements are one number."""
     element = ir.VectorType(kind).element_type
-    value = ir.FloatAttr.get(element, number) if build.is_float(element) else ir.IntegerAttr.get(element, number)
+    value = ir.FloatAttr.get(element, number) if build.is_float(element) else ir.IntegerAttr.get(element, int(number))
     return build.operation("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, value))
 
 

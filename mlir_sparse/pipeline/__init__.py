@@ -9,7 +9,7 @@ from mlir_sparse.process.first_use import at_first_use
 if TYPE_CHECKING:
     from mlir_sparse.pipeline.compiler_process import compile_module, remarks_on, warm_up
     from mlir_sparse.pipeline.cpu_passes import cpu
-    from mlir_sparse.pipeline.machine_vectors import machine_name, scalar_asked, vector_lanes
+    from mlir_sparse.pipeline.machine_vectors import machine_name, scalar_asked, scatters_fast, vector_lanes
     from mlir_sparse.pipeline.pass_values import Pass, Pipeline
     from mlir_sparse.pipeline.sparsifier_passes import Results, sparsifier
     from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
@@ -19,7 +19,7 @@ else:
         {
             "compiler_process": ("compile_module", "remarks_on", "warm_up"),
             "cpu_passes": ("cpu",),
-            "machine_vectors": ("machine_name", "scalar_asked", "vector_lanes"),
+            "machine_vectors": ("machine_name", "scalar_asked", "scatters_fast", "vector_lanes"),
             "pass_values": ("Pass", "Pipeline"),
             "sparsifier_passes": ("Results", "sparsifier"),
             "trace": ("Snapshot", "Trace", "trace_module"),
@@ -39,6 +39,7 @@ __all__ = [
     "machine_name",
     "remarks_on",
     "scalar_asked",
+    "scatters_fast",
     "sparsifier",
     "trace_module",
     "vector_lanes",

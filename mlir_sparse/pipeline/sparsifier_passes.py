@@ -36,6 +36,7 @@ def sparsifier(
     tile: int | None = None,
     tile_lanes: int = 0,
     filled: bool = False,
+    scatters: bool = False,
 ) -> Pipeline:
     """Returns the pipeline that sparsifies and bufferizes, in code-generation mode.
 
@@ -46,11 +47,12 @@ def sparsifier(
             None for what pays.
         tile_lanes: lanes of the vectors that hold them; 0 for as many as a register of this machine has.
         filled: whether results are filled before the loops, for threads that share their elements.
+        scatters: whether vectors of a row may be scattered: its coordinates are distinct, and the machine does it fast.
     """
     # Threads of a GPU are given loops as the sparsifier makes them.
     sums = () if filled or tile == 0 else (_ARRAY_SUMS,)
     shaping = () if filled else (*sums, _BOUNDS, _SLOTS, _FUSE_FILL, _JOINING, _FLATTEN)
-    tiling = (*shaping, *_tiling(tile, tile_lanes, vector_length))
+    tiling = (*shaping, *_tiling(tile, tile_lanes, vector_length, scatters))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))
     # What is tiled has vectors already; the rest is vectorised as `sparsification-and-bufferization` would, but later.
@@ -63,7 +65,7 @@ def sparsifier(
     return Pipeline((_GENERALIZE, whole, *_CLEANING, *tiling, *vectors, *(_CLEANING[1:] if vectors else ())))
 
 
-def _tiling(tile: int | None, lanes: int, vector_length: int) -> tuple[Pass, ...]:
+def _tiling(tile: int | None, lanes: int, vector_length: int, scatters: bool) -> tuple[Pass, ...]:
     if tile == 0:
         return ()
     options = (("lanes", lanes), ("tile", tile or 0), *vector_options())
@@ -80,7 +82,10 @@ def _tiling(tile: int | None, lanes: int, vector_length: int) -> tuple[Pass, ...
         Pass("sum-runs", "entries of a row in a list are added to its element several at a time", optional=True),
         Pass("rows-apart", "no entry waits for those of the row before, as with one sum of all", optional=True),
         Pass(
-            "scatter-runs", "entries side by side are added to a result as vectors", (("every", every),), optional=True
+            "scatter-runs",
+            "entries side by side are added to a result as vectors",
+            (("every", every), ("scatters", scatters)),
+            optional=True,
         ),
     )
 
