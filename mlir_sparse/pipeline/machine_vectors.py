@@ -22,7 +22,8 @@ def vector_lanes() -> int:
 
     None by default: strategies write vectors that are as fast or faster on every make, and leave loops with such lanes
     alone. Measured on f64 with 32-bit coordinates, theirs take 0.4 to 0.6 of the time on AMD's AVX-512, where gathers
-    are slow. On Intel's SpMV takes 0.8 to 1.05, with blocks of 4 x 4 0.45, transposed 0.8 to 1.0, residuals 0.9 to 1.1.
+    are slow. On Intel's SpMV takes 0.85 to 1.05, with most rows empty 0.55, transposed 1.0 to 1.1, sums of columns
+    0.6 to 0.9.
     MLIR_SPARSE_VECTOR_LANES, a number, decides otherwise.
     """
     return settings.VECTOR_LANES.value or 0
