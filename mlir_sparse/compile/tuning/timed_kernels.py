@@ -53,7 +53,7 @@ SQUARE, THIN, SMALL, STACK = 512, (2_000, 4), 2, 50_000
 NEAR_ENTRIES, SHORT, ENTERING = 1 << 16, 10, 5_000
 _ENTERED = "y(i) = sum(j, k : A(i,j) * B(j,k) * x(k))"
 # Each call is timed so many times in a round, of which the least counts: a machine is late, and never early.
-_CALLS = 3
+_CALLS = 2
 _CSR = encoding("CSR").with_widths(32, 32)
 
 

@@ -12,11 +12,11 @@ from mlir_sparse.runtime.thread_limit import within
 
 __all__ = ["measured_profile", "tune_machine"]
 
-_ROUNDS = 5
+_ROUNDS = 3
 
 
 def measured_profile(rounds: int = _ROUNDS) -> MachineProfile:
-    """Measures the processor that this process runs on, on one thread, in some seconds.
+    """Measures the processor that this process runs on, on one thread, in some twenty seconds.
 
     Args:
         rounds: how often each kernel is timed; medians count.
@@ -30,7 +30,7 @@ def measured_profile(rounds: int = _ROUNDS) -> MachineProfile:
 def tune_machine(*, rounds: int = _ROUNDS) -> MachineProfile:
     """Measures what steps take on this machine, and keeps it: plans then go by it, in later processes too.
 
-    Takes some seconds of one processor and 400 MB of memory. It is done only when it is asked for. Without it plans go
+    Takes some twenty seconds of one processor and 400 MB of memory. It is done only when it is asked for. Without it plans go
     by the times of the nearest make that the package comes with.
 
     Args:
