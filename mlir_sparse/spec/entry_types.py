@@ -32,7 +32,8 @@ def entry_dtype(node: Expr, dtype: DType, dtypes: Mapping[str, DType]) -> DType:
     """Returns the element type that a part of a statement is computed in.
 
     Logic stays logic whatever it is added to. What is read, or chosen from what is read, has the type of the data, as
-    the greatest integer of that type may stand for infinity. A user's monoid combines values of their own type.
+    the greatest integer of that type may stand for infinity. A user's monoid combines values of their own type. What an
+    operator of a declared type gives is reduced in that type, as counts of entries are.
 
     Args:
         node: the part.
@@ -42,9 +43,13 @@ def entry_dtype(node: Expr, dtype: DType, dtypes: Mapping[str, DType]) -> DType:
     own = result_dtype(node, dtypes)
     if own == TRUTH or _is_only_read(node):
         return own
-    if isinstance(node, Fold) and not is_arithmetic(node.monoid.operator):
+    if isinstance(node, Fold) and (_is_declared(node.body) or not is_arithmetic(node.monoid.operator)):
         return own
     return promote(own, dtype)
+
+
+def _is_declared(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.operator.dtype is not None
 
 
 def _is_only_read(node: Expr) -> bool:
