@@ -48,3 +48,33 @@ def test_operands_of_logic_have_a_type_each() -> None:
     given = {name: ms.tensor(one, "CSR") if name in "SBPRQZ" else one for name, one in arrays.items()}
     found = ms.evaluate(text, tensors=given, optimize="off", out="CSR")
     np.testing.assert_array_equal(found.to_numpy(), ms.evaluate(text, tensors=arrays))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        "A(i,k) * d(k) + F(i,j) + C(j,k)",
+        "F(k,i) * A(i,k) - F(i,j) - C(j,k)",
+        "F(i,j) + A(i,k) * d(k) * f + C(j,k) * d(i)",
+        "A(i,k) * d(k) + F(i,j) + C(j,k) * F(k,k)",
+        "(A(i,k) * d(k) + F(i,j)) * C(j,k) + T(i,j)",
+        "A(i,k) * d(k) + F(i,j) + C(j,k) + T(i,j)",
+    ],
+)
+@pytest.mark.parametrize("out", ["CSR", "dense"])
+@pytest.mark.parametrize("optimize", ["off", "auto"])
+def test_reduced_sums_of_three_terms(terms: str, out: str, optimize: str) -> None:
+    """Loops over a union of entries look up arrays and rows where the entries beside them are."""
+    text = f"Y(i,j) = P(i,j) + ({terms}) * E(j,k) * B(k,i) * P(i,j)"
+    rng = np.random.default_rng(len(terms))
+    arrays: dict[str, Any] = {
+        "d": rng.integers(1, 5, 5) * 1.0,
+        "F": rng.integers(1, 5, (5, 5)) * 1.0,
+        "f": np.array(2.0),
+    }
+    for name in "ABCEPT":
+        arrays[name] = rng.integers(-3, 4, (5, 5)) * (rng.random((5, 5)) < 0.6) * 1.0
+    arrays = {name: arrays[name] for name in ms.parse(text).inputs}
+    given = {name: ms.tensor(one, "CSR") if name in "ABCEPT" else one for name, one in arrays.items()}
+    found = ms.evaluate(text, tensors=given, out=out, optimize=optimize)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(ms.evaluate(text, tensors=arrays)))

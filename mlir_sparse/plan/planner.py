@@ -166,7 +166,8 @@ class _Planner:
     def _accumulate(self, target: Access, term: Term, mode: AccumulateMode) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
         # Missing entries add nothing, and never make false true.
-        body = self.payloads.payload(term.body, sums=term.op in (ReduceOp.SUM, ReduceOp.OR))
+        sums = term.op in (ReduceOp.SUM, ReduceOp.OR)
+        body = self.payloads.payload(term.body, sums=sums, reduces=bool(term.indices))
         entries = self._reads_sparse(body)
         if self.loops_only:
             body = looked_up(body, self.values)
@@ -174,8 +175,7 @@ class _Planner:
             return
         if self.loops_only and not term.indices:
             body = looked_up_everywhere(body, target, self.values)
-        nest = NestToOrder(variables, term.indices, body, None, False)
-        choice = self._choice(nest)
+        choice = self._choice(NestToOrder(variables, term.indices, body, None, False))
         body = within_edges(self.values.converted(body, choice), target, (), self.values)
         if term.negative:
             body = self.values.applied(NEGATE_FACTORS, Negate(body))
@@ -248,7 +248,7 @@ class _Planner:
         return len(terms)
 
     def _insert(self, result: str, variables: tuple[IndexVar, ...], term: Term, encoding: Encoding | None) -> str:
-        body = self.payloads.payload(term.signed, sums=True)
+        body = self.payloads.payload(term.signed, sums=True, reduces=bool(term.indices))
         if not self._skips(body, variables):
             return self._by_way_of_dense(result, variables, (replace(term, body=body, negative=False),), encoding)
         if encoding is not None and self.values.order is None:

@@ -24,6 +24,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.plan.nests.entry_regions import is_native, regions_of
 from mlir_sparse.plan.nests.literal_products import without_literal_products
+from mlir_sparse.plan.nests.reduced_unions import without_wide_unions
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.rewrite_rule import WhyNot
@@ -58,12 +59,13 @@ class SparsifierPayloads:
         self._compute = materialize
         self._dense_only = densified
 
-    def payload(self, body: Expr, *, sums: bool) -> Expr:
+    def payload(self, body: Expr, *, sums: bool, reduces: bool = False) -> Expr:
         """Returns a payload for a loop nest over sparse operands.
 
         Args:
             body: the scalar computation.
             sums: whether the nest accumulates by addition; any other operator must see every zero.
+            reduces: whether the nest sums over variables that its result lacks.
         """
         if self._dense_only:
             return self._densified(body, "arithmetic cancels sparse operands, which the sparsifier does not survive")
@@ -71,6 +73,8 @@ class SparsifierPayloads:
             return self.dense_payload(body)
         body = self._plain_storage(body)
         body = self._supported(body)
+        if reduces:
+            body = without_wide_unions(body, self._values.sparse_names(), self._materialize)
         return self._without_diagonals(body)
 
     def dense_payload(self, body: Expr) -> Expr:
