@@ -88,7 +88,12 @@ def _applies(loop: ForLoop, _: Nest) -> _Streams | Missed | None:
         if access.at == (loop.index,) or (slots and len(access.at) == 1 and _is_shifted(access.at[0], loop)):
             # Coordinates of several levels may lie side by side: one request is for all.
             found.setdefault(root_of(access.buffer) or access.buffer, access)
-    return _Streams(loop, tuple(found.values())) if found else Missed("it goes through no buffer by its own index")
+    if not found:
+        return Missed("it goes through no buffer by its own index")
+    asked = {op.operands[0] for op in body if op.name == "memref.prefetch"}
+    if loop.step != 1 and not asked.isdisjoint(access.buffer for access in found.values()):
+        return None  # the strategy that wrote the chunks has asked for them
+    return _Streams(loop, tuple(found.values()))
 
 
 def _rewrite(streams: _Streams, _: Nest) -> None:
