@@ -172,6 +172,24 @@ def test_parts_made_apart_have_the_type_of_the_statement(
     np.testing.assert_array_equal(computed("int8"), computed("int16"))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("storage", ["CSR", "DCSR", "CSC"])
+def test_arrays_beside_what_outer_loops_know(storage: str, dtype: str) -> None:
+    """An element of an array is read where both of its coordinates are known, also after a sum that one decides."""
+    rng = np.random.default_rng(7)
+    P, F, M = ((np.where(rng.random((4, 4)) < 0.6, rng.integers(1, 5, (4, 4)), 0)).astype(dtype) for _ in range(3))
+    given = {"P": ms.tensor(P, storage), "F": F, "d": F[0], "M": ms.tensor(M, storage)}
+    product = P * F[0] * P.sum(axis=1, dtype=dtype)[:, None]
+    for text, whole in [
+        ("D(j,k) = P(j,k) * d(k) * sum(i : P(j,i)) + F(j,k) if M(j,k)", product + F),
+        ("D(j,k) = F(j,k) - P(j,k) * d(k) * sum(i : P(j,i)) * F(k,j) if M(j,k)", F - product * F.T),
+    ]:
+        wanted = np.where(M != 0, whole, 0)
+        np.testing.assert_array_equal(np.asarray(ms.evaluate(text, tensors=given, optimize="off")), wanted)
+        total = np.asarray(ms.evaluate(text.replace("D(j,k)", "y"), tensors=given))
+        np.testing.assert_array_equal(total, wanted.sum(dtype=dtype))
+
+
 @pytest.mark.parametrize(("op", "least"), [("min", -128), ("max", 127)])
 def test_the_extreme_of_a_narrow_type_is_a_number(op: str, least: int) -> None:
     """The less of -128 and another number is -128 among wider numbers too, not the least of those."""

@@ -201,6 +201,7 @@ def _region(
 def sparse_operation(name: str, operands: list[ir.Value], dtype: DType, regions: Sequence[Region | None]) -> ir.Value:
     """Emits an operation with regions; those that are None stay empty."""
     op = ir.Operation.create(name, results=[element_type(dtype)], operands=operands, regions=len(regions))
+    computed = any(isinstance(operand, ir.OpResult) for operand in operands)
     for region, given in zip(op.regions, regions, strict=True):
         if given is None:
             continue
@@ -209,5 +210,5 @@ def sparse_operation(name: str, operands: list[ir.Value], dtype: DType, regions:
         block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
         with ir.InsertionPoint(block):
             ir.Operation.create("sparse_tensor.yield", operands=[compute(*block.arguments)])
-        take_arrays_apart(block)
+        take_arrays_apart(block, computed=computed)
     return op.result
