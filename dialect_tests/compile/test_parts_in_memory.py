@@ -55,3 +55,27 @@ def test_what_fits_in_no_way_is_refused_by_name(monkeypatch: pytest.MonkeyPatch,
     refuse(monkeypatch, all_of_them=True)
     with pytest.raises(TooLargeError, match="expected memory for the result of y"):
         kernel(**operands)
+
+
+class _WithoutMemory:
+    """The fast path of a kernel, which finds no memory."""
+
+    def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
+        raise MemoryError("std::bad_alloc")
+
+
+@pytest.mark.parametrize("path", ["_small", "_last"])
+def test_calls_like_those_before_take_another_way(path: str) -> None:
+    """The fast paths of a kernel, for few elements too, are no more than that: without memory calls do without them."""
+    A, x, y = ms.tensor(np.diag([1.0, 2.0, 3.0])), np.arange(1.0, 4.0), np.ones(3)
+    kernel: Any = ms.compile("y(j) = A(i,j) * x(i)", A=A, x=x)
+    kernel(A, x)
+    assert getattr(kernel, path) is not None
+    setattr(kernel, path, _WithoutMemory())
+    assert path == "_last" or kernel.direct((A, x)) is None
+    np.testing.assert_array_equal(kernel(A, x), [1.0, 4.0, 9.0])
+    updating: Any = ms.compile("y(j) += A(i,j) * x(i)", A=A, x=x, y=y)
+    setattr(updating, path, _WithoutMemory())
+    with pytest.raises(TooLargeError, match="expected memory for the result of y"):
+        updating(y=y, A=A, x=x, out=y)
+    np.testing.assert_array_equal(y, 1.0)

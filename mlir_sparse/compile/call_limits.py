@@ -10,7 +10,7 @@ from mlir_sparse.errors import ExtentError, TooLargeError
 from mlir_sparse.notation import Assignment
 from mlir_sparse.spec import shape_text
 
-__all__ = ["check_static", "check_unwritten", "fitting"]
+__all__ = ["check_static", "fitting", "repeated"]
 
 T = TypeVar("T")
 
@@ -53,7 +53,28 @@ def fitting(planned: Callable[[], T], written: Callable[[], T] | None, statement
         raise _refusal(error, statement) from error.__cause__
 
 
-def check_unwritten(error: MemoryError, out: Any, statement: Assignment) -> None:
+def repeated(
+    direct: Callable[[tuple[Any, ...], Any], Any], given: tuple[Any, ...], out: Any, statement: Assignment
+) -> Any:
+    """Returns what a call like an earlier one gives; None where it takes another way: also without enough memory.
+
+    Args:
+        direct: makes the call.
+        given: the operands.
+        out: the array for the result.
+        statement: the statement, which may fit as it is written.
+
+    Raises:
+        TooLargeError: where the call may have changed what another one would read.
+    """
+    try:
+        return direct(given, out)
+    except MemoryError as error:
+        _check_unwritten(error, out, statement)
+        return None
+
+
+def _check_unwritten(error: MemoryError, out: Any, statement: Assignment) -> None:
     """Raises TooLargeError where a call without enough memory may have changed what another call would read.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import _native, pipeline, runtime
-from mlir_sparse.compile.call_limits import check_static, check_unwritten, fitting
+from mlir_sparse.compile.call_limits import check_static, fitting, repeated
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
@@ -123,11 +123,7 @@ class Kernel(StatementKernel):
         last = self._last
         given = in_order(self.parameters, operands, named) if named else operands
         if last is not None and given is not None:
-            try:
-                returned = last.direct(given, out)
-            except MemoryError as error:  # the statement as it is written may fit
-                check_unwritten(error, out, self.spec.assignment)
-                returned = None
+            returned: Result | None = repeated(last.direct, given, out, self.spec.assignment)
             if returned is not None:
                 return returned
             if (converted := operand_check.with_tensors(given)) is not None:
@@ -136,7 +132,7 @@ class Kernel(StatementKernel):
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result of a call like the last, for operands of any kind by position; None if they do not fit."""
-        return None if self._last is None else self._last.direct(operands, out)
+        return None if self._last is None else repeated(self._last.direct, operands, out, self.spec.assignment)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
         with self._limits:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.compile.call_limits import repeated
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
@@ -65,7 +66,7 @@ class _SwitchingKernel(Kernel):
         """Computes the result, as `Kernel` does."""
         given = in_order(self.parameters, operands, named) if named else operands
         if self._small is not None and given is not None:
-            returned = self._small.direct(given, out)
+            returned: Result | None = repeated(self._small.direct, given, out, self.spec.assignment)
             if returned is not None:
                 return returned
             converted = operand_check.with_tensors(given)
@@ -83,7 +84,7 @@ class _SwitchingKernel(Kernel):
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result of a call on few elements, which are not looked at; None for other operands."""
-        return None if self._small is None else self._small.direct(operands, out)
+        return None if self._small is None else repeated(self._small.direct, operands, out, self.spec.assignment)
 
     def _fast_path(
         self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
