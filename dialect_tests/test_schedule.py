@@ -86,6 +86,20 @@ def test_all_loop_nests_of_a_statement_keep_the_order() -> None:
     np.testing.assert_allclose(kernel(b, T, x), b - A @ x, rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    "text", ["y = H if M(i,j)", "y(i) = H if M(i,j)", "y += 2 * H if M(i,j)", "y(i) = -H if M(j,i)"]
+)
+def test_numbers_beside_entries_take_scalar_loops(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLIR crashes on vectors of a number that is read at each entry: they are refused, or left out where not asked."""
+    operands: dict[str, Any] = {"H": np.array(3.0), "M": ms.tensor(np.tri(6), "CSR")}
+    operands |= {"y": np.array(1.0)} if "+=" in text else {}
+    wanted = ms.evaluate(text, tensors=operands, schedule="lanes=0")
+    with pytest.raises(ms.UnsupportedError, match="a number is read beside entries"):
+        ms.evaluate(text, tensors=operands, schedule="lanes=8")
+    monkeypatch.setenv("MLIR_SPARSE_VECTOR_LANES", "8")
+    np.testing.assert_array_equal(ms.compile(text, tensors=operands)(**operands), wanted)
+
+
 @pytest.mark.parametrize("lanes", [0, 4])
 def test_lanes_are_those_of_the_schedule(lanes: int) -> None:
     A, T, B = operands()

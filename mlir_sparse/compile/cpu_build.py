@@ -10,7 +10,8 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import VECTOR_TYPES
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, accesses_of
+from mlir_sparse.notation import Access, Expr, accesses_of, walk
+from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import cached_property, importing
 from mlir_sparse.program import (
@@ -146,6 +147,8 @@ class Build:
             return "its vectors read positions and coordinates of 32 bits and more only"
         if not all(k.encoding.is_unique for k in kinds if k.encoding):
             return "coordinates of one level may repeat, and lanes would meet in one element"
+        if any(_reads_number(step.payload) for step in self.program.steps if isinstance(step, plan.Generic)):
+            return "a number is read beside entries, from which it makes no vector"
         if self.inserts and any(part.level for cut in self.steps.cuts for part in cut.stored):
             return "rows below others are cut where the result is, which vectors made before would not see"
         return (
@@ -350,3 +353,9 @@ def _doing(step: Conversion | LevelSpaceView | FibreView | SharedLevels | Pick |
             return f"levels of {operand}"
         case _:
             assert_never(step)
+
+
+def _reads_number(payload: Expr) -> bool:
+    """Returns whether an operator on entries reads an array without dimensions, which loops then read at each entry."""
+    operators = (node for node in walk(payload) if is_about_entries(node))
+    return any(not access.subscripts for node in operators for access in accesses_of(node))
