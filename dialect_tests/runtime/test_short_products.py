@@ -180,7 +180,7 @@ def test_an_error_leaves_the_threads_of_blas_as_they_were(monkeypatch: pytest.Mo
 
     def refuse(*_: Any, **__: Any) -> None:
         assert controls.get() == 1
-        raise MemoryError
+        raise FloatingPointError
 
     with monkeypatch.context() as patched:
         patched.setattr(np, "dot", refuse)
