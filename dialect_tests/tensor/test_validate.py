@@ -302,3 +302,14 @@ def test_damaged_buffers_are_refused_or_mean_what_they_say(stored_as: Encoding, 
 def _by_level(stored_as: Encoding, storage: Any, buffers: list[Any]) -> tuple[list[Any], list[Any]]:
     made = type(storage).from_buffers(storage.encoding, storage.level_sizes, buffers)
     return list(made.positions), list(made.coordinates)
+
+
+def test_values_written_beyond_the_edge_of_blocks_are_named() -> None:
+    """Loops read the parts of blocks beyond the last row and column, which hold zeros, or -0.0."""
+    dense = np.arange(1.0, 16.0).reshape(3, 5)
+    A = tensor(dense, "BSR(2, 2)")
+    A.storage.values[...] *= -1
+    np.testing.assert_array_equal(A.to_numpy(), -dense)
+    A.storage.values[...] = 7
+    with pytest.raises(StorageError, match=r"zeros in the parts of blocks beyond shape \(3, 5\), .* 7.0 at \(0, 5\)"):
+        A.to_numpy()

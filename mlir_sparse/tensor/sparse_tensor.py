@@ -156,7 +156,11 @@ class SparseTensor(ArrayMethods):
 
     @property
     def storage(self) -> LevelStorage:
-        """Returns positions and coordinates by level, and the values."""
+        """Returns positions and coordinates by level, and the values.
+
+        Values may be written in place, but for the parts of blocks beyond the last row and column, which loops read:
+        they are zeros.
+        """
         return self._storage
 
     @property

@@ -24,7 +24,7 @@ from mlir_sparse.tensor.batch_levels import batch_depth, flat_levels
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.buffer_arrays import index_array, stored_integers, value_array
 from mlir_sparse.tensor.check_storage import check_levels
-from mlir_sparse.tensor.convert.coordinates_of import expand_levels
+from mlir_sparse.tensor.convert.coordinates_of import check_inside, expand_levels
 from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.storage_fault_messages import storage_faults
@@ -238,16 +238,7 @@ def _check_padding(storage: LevelStorage, shape: tuple[int, ...]) -> None:
     if all(extent % encoding.block_of(dim) == 0 for dim, extent in enumerate(shape)):
         return
     columns, values = expand_levels(storage)
-    dims = encoding.lvl_to_dim.evaluate(columns)
-    outside = np.zeros(values.size, dtype=bool)
-    for dim, extent in zip(dims, shape, strict=True):
-        outside |= dim >= extent
-    at = np.flatnonzero(outside & (values != 0))
-    if at.size:
-        where = tuple(int(dim[at[0]]) for dim in dims)
-        raise StorageError(
-            f"expected zeros in the parts of blocks beyond shape {shape}, but got {values[at[0]]} at {where}"
-        )
+    check_inside(encoding.lvl_to_dim.evaluate(columns), values, shape)
 
 
 def check_explicit_value(encoding: Encoding, values: Array, dtype: DType) -> None:

@@ -10,6 +10,7 @@ from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.levels.sized_level import dims_of
+from mlir_sparse.errors import StorageError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
@@ -17,7 +18,7 @@ from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.stored_padding import is_given
 from mlir_sparse.tensor.walk_storage import walk
 
-__all__ = ["count_entries", "expand_dims", "expand_levels", "flat_coordinates"]
+__all__ = ["check_inside", "count_entries", "expand_dims", "expand_levels", "flat_coordinates"]
 
 
 def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
@@ -75,8 +76,34 @@ def expand_dims(storage: LevelStorage, shape: tuple[int, ...], *, padding: bool 
     if encoding.has_padding:
         stored = np.flatnonzero(is_given(values))
         if stored.size < values.size:
-            return [dim[stored] for dim in dims], values[stored]
+            dims, values = [dim[stored] for dim in dims], values[stored]
+        if not encoding.is_permutation and _reaches_beyond(dims, shape):  # with -0.0 at most
+            check_inside(dims, values, shape)
+            return _inside_tensor(dims, values, shape)
     return dims, values
+
+
+def _reaches_beyond(dims: Sequence[Array], shape: Sequence[int]) -> bool:
+    return any(dim.size > 0 and dim.max() >= extent for dim, extent in zip(dims, shape, strict=True))
+
+
+def check_inside(dims: Sequence[Array], values: Array, shape: Sequence[int]) -> None:
+    """Raises StorageError for nonzero values that blocks store beyond the edge of the tensor, which loops would read.
+
+    Args:
+        dims: the coordinates in each dimension.
+        values: the values.
+        shape: the extent of each dimension.
+    """
+    outside = np.zeros(values.size, dtype=bool)
+    for dim, extent in zip(dims, shape, strict=True):
+        outside |= dim >= extent
+    at = np.flatnonzero(outside & (values != 0))
+    if at.size:
+        where = tuple(int(dim[at[0]]) for dim in dims)
+        raise StorageError(
+            f"expected zeros in the parts of blocks beyond shape {tuple(shape)}, but got {values[at[0]]} at {where}"
+        )
 
 
 def _inside_slice(view: Sequence[tuple[int, int, int]], dims: list[Array], values: Array) -> tuple[list[Array], Array]:
