@@ -158,8 +158,7 @@ class SparseTensor(ArrayMethods):
     def storage(self) -> LevelStorage:
         """Returns positions and coordinates by level, and the values.
 
-        Values may be written in place, but for the parts of blocks beyond the last row and column, which loops read:
-        they are zeros.
+        Values may be written in place, but the parts of blocks beyond the last row and column stay zeros.
         """
         return self._storage
 
