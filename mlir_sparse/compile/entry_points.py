@@ -349,7 +349,7 @@ def evaluate(
     """
     key = None
     if tensors is None:
-        if target == "cpu":
+        if type(target) is str and target == "cpu":  # a tensor of that name compares element by element
             named = operand_check.named_with_tensors(named)
         others = (semiring, target, via, schedule, threads, deterministic)
         key = REPEATED.key(text, out, others, optimize, named)
