@@ -30,8 +30,8 @@ def measured_profile(rounds: int = _ROUNDS) -> MachineProfile:
 def tune_machine(*, rounds: int = _ROUNDS) -> MachineProfile:
     """Measures what steps take on this machine, and keeps it: plans then go by it, in later processes too.
 
-    Takes some twenty seconds of one processor and 400 MB of memory. It is done only when it is asked for. Without it plans go
-    by the times of the nearest make that the package comes with.
+    Takes some twenty seconds of one processor and 400 MB of memory, and is done only when it is asked for. Without it
+    plans go by the times of the nearest make that the package comes with.
 
     Args:
         rounds: how often each kernel is timed; medians count.
