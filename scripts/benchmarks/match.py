@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import statistics
 import sys
 import time
@@ -156,8 +157,8 @@ class Match:
         samples: dict[Entrant, list[float]] = {entrant: [] for entrant in entrants}
         start = time.perf_counter()
         while chosen := rounds(samples, time.perf_counter() - start):
-            turned = rounds_of(samples) % len(chosen)  # nobody always runs after the same other one
-            for entrant in (*chosen[turned:], *chosen[:turned]):
+            # Nobody always runs after the same other one, whose data it may find in the caches, or none of its own.
+            for entrant in random.Random(rounds_of(samples)).sample(chosen, len(chosen)):
                 samples[entrant].append(self._sample(entrant, times))
         return samples
 
