@@ -97,6 +97,21 @@ def test_it_is_warned_of_once_where_the_call_stands() -> None:
     assert caught[0].filename == __file__
 
 
+def test_it_is_warned_of_in_calls_of_a_kernel_that_ran_before() -> None:
+    """Small operands came first: what further calls take says nothing of how large a result is."""
+    small = ms.tensor(([[5], [7]], [3.0]), "COO", shape=(20, 9)), np.ones((9, 5))
+    large = tuple(outer().values())
+    kernel = ms.compile("C(i,r) = A(i,j) * B(j,r)", A="f64[?,?] COO", B="f64[?,?]")
+    for call in (kernel, lambda A, B: A @ B):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            call(*small)
+            call(*small)
+        with pytest.warns(ms.DenseResultWarning) as caught:
+            call(*large)
+        assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_a_result_of_moderate_size_is_not() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, TooLargeError
 from mlir_sparse.notation import Assignment
-from mlir_sparse.spec import shape_text
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.spec import shape_text, warn_of_dense
+from mlir_sparse.spec.large_dense_results import SMALL
 
 __all__ = ["check_static", "fitting", "repeated"]
 
@@ -54,7 +58,11 @@ def fitting(planned: Callable[[], T], written: Callable[[], T] | None, statement
 
 
 def repeated(
-    direct: Callable[[tuple[Any, ...], Any], Any], given: tuple[Any, ...], out: Any, statement: Assignment
+    direct: Callable[[tuple[Any, ...], Any], Any],
+    given: tuple[Any, ...],
+    out: Any,
+    statement: Assignment,
+    instead: str = "",
 ) -> Any:
     """Returns what a call like an earlier one gives; None where it takes another way: also without enough memory.
 
@@ -63,15 +71,20 @@ def repeated(
         given: the operands.
         out: the array for the result.
         statement: the statement, which may fit as it is written.
+        instead: the storage that a dense result that is far too large is warned with; "" for none.
 
     Raises:
         TooLargeError: where the call may have changed what another one would read.
     """
     try:
-        return direct(given, out)
+        found = direct(given, out)
     except MemoryError as error:
         _check_unwritten(error, out, statement)
         return None
+    if instead and out is None and type(found) is np.ndarray and found.nbytes > SMALL:
+        operands = sum(operand_check.value_of("", one).nbytes for one in given)
+        warn_of_dense(found.nbytes, operands, statement, instead)
+    return found
 
 
 def _check_unwritten(error: MemoryError, out: Any, statement: Assignment) -> None:

@@ -123,7 +123,8 @@ class Kernel(StatementKernel):
         last = self._last
         given = in_order(self.parameters, operands, named) if named else operands
         if last is not None and given is not None:
-            returned: Result | None = repeated(last.direct, given, out, self.spec.assignment)
+            instead = self._settings.instead
+            returned: Result | None = repeated(last.direct, given, out, self.spec.assignment, instead)
             if returned is not None:
                 return returned
             if (converted := operand_check.with_tensors(given)) is not None:
@@ -132,7 +133,8 @@ class Kernel(StatementKernel):
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result of a call like the last, for operands of any kind by position; None if they do not fit."""
-        return None if self._last is None else repeated(self._last.direct, operands, out, self.spec.assignment)
+        last, instead = self._last, self._settings.instead
+        return None if last is None else repeated(last.direct, operands, out, self.spec.assignment, instead)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
         with self._limits:

@@ -24,6 +24,7 @@ def lazy(source: Any) -> LazyArray:
         OperandError: for other objects, and for data on a device.
         DTypeError: for an element type that the dialect lacks.
 
+    >>> import numpy as np
     >>> import mlir_sparse as ms
     >>> A = ms.lazy(ms.tensor([[0.0, 2.0], [3.0, 0.0]]))
     >>> y = (A @ A) @ np.ones(2)
