@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -397,3 +398,30 @@ def test_extents_that_two_sums_share_are_compared() -> None:
 
 def in_rows(array: np.ndarray[Any, Any]) -> ms.SparseTensor:
     return ms.tensor(array, "CSR")
+
+
+@pytest.mark.parametrize("shape", [(8_000_000, 3), (3, 8_000_000)], ids=["rows", "columns"])
+def test_other_threads_run_beside_a_call_on_few_entries_of_long_axes(shape: tuple[int, int]) -> None:
+    """What has little to do keeps the GIL, but a result is set as a whole, and rows without entries are gone through."""
+    A = ms.tensor(([[1, 2], [2, 1]], [3.0, 4.0]), "CSR" if shape[0] > 3 else "CSC", shape=shape)
+    kernel = ms.compile("y(i) = A(i,j)" if shape[0] > 3 else "y(j) = A(i,j)", A=A, out="dense")
+    out, stamps, done = np.zeros(max(shape)), list[float](), threading.Event()
+    kernel(A, out=out)
+
+    def stamp() -> None:
+        while not done.wait(0.001):
+            stamps.append(time.perf_counter())
+
+    thread = threading.Thread(target=stamp)
+    thread.start()
+    try:
+        for _ in range(20):
+            begin = time.perf_counter()
+            kernel(A, out=out)
+            quarter = (time.perf_counter() - begin) / 4
+            if any(begin + quarter < at < begin + 3 * quarter for at in list(stamps)):
+                return
+    finally:
+        done.set()
+        thread.join()
+    pytest.fail("no other thread ran in the middle of a call")

@@ -68,8 +68,9 @@ constexpr std::int64_t kUnknown = -1;
 // Results of more bytes are allocated in Python, which checks the memory available first.
 constexpr std::int64_t kLarge = std::int64_t{1} << 26;
 
-// Calls on fewer entries keep the GIL: others wait no longer for it than a call takes that gives it up.
-constexpr std::int64_t kShort = 1 << 10;
+// Calls on fewer entries keep the GIL, where no axis, operand or result has more elements than the second number: others
+// wait no longer for it than a call takes that gives it up.
+constexpr std::int64_t kShort = 1 << 10, kSmall = 1 << 14;
 
 // The least number of elements, below other rows, in a chunk.
 constexpr std::size_t kStretch = 64;
@@ -665,6 +666,19 @@ class Launcher {
     return true;
   }
 
+  // Whether a call is over at once. Work counts entries that chunks have, not rows without any, nor what loops inside of
+  // theirs go through, nor the elements of the result, which are set first.
+  static bool is_short(const Bound &bound, std::int64_t work) {
+    if (work < 0 || work >= kShort) return false;
+    for (const std::int64_t extent : bound.extents)
+      if (extent >= kSmall) return false;
+    for (std::size_t p = 0; p < bound.arrays.size(); ++p) {
+      const Operand *operand = p < bound.operands.size() ? bound.operands[p] : nullptr;
+      if ((operand ? operand->entries() : bound.arrays[p].size()) >= kSmall) return false;
+    }
+    return true;
+  }
+
   py::object call_dense(const Bound &bound, py::object out) const {
     const std::int64_t work = partition_ ? work_of(bound) : kUnknown;
     if (partition_ && cut_dense(bound, work)) return out;
@@ -674,7 +688,7 @@ class Launcher {
     void *result = ignored.data();
     packed.addresses.push_back(&result);
     pack(bound, packed);
-    if (0 <= work && work < kShort) {
+    if (is_short(bound, work)) {
       function_(packed.addresses.data());
     } else {
       py::gil_scoped_release release;
