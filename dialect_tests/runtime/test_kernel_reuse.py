@@ -402,7 +402,7 @@ def in_rows(array: np.ndarray[Any, Any]) -> ms.SparseTensor:
 
 @pytest.mark.parametrize("shape", [(8_000_000, 3), (3, 8_000_000)], ids=["rows", "columns"])
 def test_other_threads_run_beside_a_call_on_few_entries_of_long_axes(shape: tuple[int, int]) -> None:
-    """What has little to do keeps the GIL, but a result is set as a whole, and rows without entries are gone through."""
+    """What has little to do keeps the GIL, but results are set as a whole, and rows without entries gone through."""
     A = ms.tensor(([[1, 2], [2, 1]], [3.0, 4.0]), "CSR" if shape[0] > 3 else "CSC", shape=shape)
     kernel = ms.compile("y(i) = A(i,j)" if shape[0] > 3 else "y(j) = A(i,j)", A=A, out="dense")
     out, stamps, done = np.zeros(max(shape)), list[float](), threading.Event()
