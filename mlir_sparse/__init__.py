@@ -52,10 +52,12 @@ from mlir_sparse.errors import (
     IndexRangeError,
     LiteralError,
     MissingPackageError,
+    ModuleError,
     NotationError,
     NotationSyntaxError,
     OperandError,
     PositionsError,
+    ProgramError,
     RankError,
     ScheduleError,
     SettingError,
@@ -85,6 +87,7 @@ from mlir_sparse.notation import (
     where,
 )
 from mlir_sparse.pipeline import Remark
+from mlir_sparse.pipeline.user_passes import register_pass
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.process.forks import importing
@@ -96,6 +99,7 @@ from mlir_sparse.tensor.python_operators import install
 if TYPE_CHECKING:
     from mlir_sparse.arrays.einsum import einsum, einsum_path
     from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
+    from mlir_sparse.compile.modules import UserModule, module, opt
     from mlir_sparse.lazy import LazyArray, compute
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
 else:
@@ -105,6 +109,7 @@ else:
             "arrays": ("einsum", "einsum_path"),
             "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
             "compile.load_kernel": ("load",),
+            "compile.modules": ("UserModule", "module", "opt"),
             "compile.tuning.tune": ("Tuning", "tune"),
             "compile.tuning.tune_machine": ("tune_machine",),
             "lazy": ("LazyArray", "compute"),
@@ -151,12 +156,14 @@ __all__ = [
     "LevelType",
     "LiteralError",
     "MissingPackageError",
+    "ModuleError",
     "Monoid",
     "NotationError",
     "NotationSyntaxError",
     "OperandError",
     "Operator",
     "PositionsError",
+    "ProgramError",
     "RankError",
     "Remark",
     "Schedule",
@@ -173,6 +180,7 @@ __all__ = [
     "UnknownPresetError",
     "UnknownTensorError",
     "UnsupportedError",
+    "UserModule",
     "WidthError",
     "__version__",
     "compile",
@@ -187,10 +195,13 @@ __all__ = [
     "indices",
     "lazy",
     "load",
+    "module",
     "monoid",
     "operator",
+    "opt",
     "parse",
     "read",
+    "register_pass",
     "semiring",
     "set_num_threads",
     "set_optimize",

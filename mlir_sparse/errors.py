@@ -7,6 +7,7 @@
     ├── EncodingError ................. an encoding that parses but cannot be (ValueError)
     │   └── UnknownPresetError          a preset name nobody registered (LookupError)
     ├── NotationError ................. an assignment without a meaning (ValueError)
+    ├── ModuleError ................... MLIR that does not parse or verify, a function not there (ValueError)
     ├── ScheduleError ................. a schedule that cannot be, or is not of the kernel (ValueError)
     ├── SettingError .................. an environment variable that cannot be what it is (ValueError)
     ├── UnknownTensorError ............ a tensor without data, data without a tensor (LookupError)
@@ -27,6 +28,7 @@
     ├── MissingPackageError ........... a package that is optional, and not installed (ImportError)
     ├── CompileError .................. MLIR said no (RuntimeError)
     │   └── CompilerCrash               MLIR died, hung or ran out of memory
+    ├── ProgramError .................. a user's program ended early, or ran past its time (RuntimeError)
     └── DeviceError ................... no such device, or it failed (RuntimeError)
         └── DeviceMemoryError           too little memory there (MemoryError)
 
@@ -58,10 +60,12 @@ __all__ = [
     "IndexRangeError",
     "LiteralError",
     "MissingPackageError",
+    "ModuleError",
     "NotationError",
     "NotationSyntaxError",
     "OperandError",
     "PositionsError",
+    "ProgramError",
     "RankError",
     "ScheduleError",
     "SettingError",
@@ -157,6 +161,10 @@ class UnknownPresetError(EncodingError, LookupError):
 
 class NotationError(SparseError, ValueError):
     """An assignment that parses, but has no meaning."""
+
+
+class ModuleError(SparseError, ValueError):
+    """MLIR that does not parse or verify, or a function that no module has."""
 
 
 class ScheduleError(SparseError, ValueError):
@@ -256,6 +264,10 @@ class CompileError(SparseError, RuntimeError):
 
 class CompilerCrash(CompileError):  # noqa: N818 - the name says more than an Error suffix would
     """MLIR died, ran past its time limit or out of memory; this process did not."""
+
+
+class ProgramError(SparseError, RuntimeError):
+    """A user's program that ended early: a failed assertion, a missing file, its death, or its time limit."""
 
 
 class DeviceError(SparseError, RuntimeError):

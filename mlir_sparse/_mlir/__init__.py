@@ -1,8 +1,8 @@
 """The only importer of MLIR's bindings, which hides differences between their versions."""
 
-from mlir_sparse._mlir.execution_engine import Engine, execution_engine, object_code
+from mlir_sparse._mlir.execution_engine import Engine, execution_engine, object_code, plain_engine
 from mlir_sparse._mlir.llvm_options import QUICK, set_options
-from mlir_sparse._mlir.mlir_context import diagnostics_of, mlir_context, parse_module
+from mlir_sparse._mlir.mlir_context import diagnostics_of, mlir_context, parse_module, parsed_by_caller
 from mlir_sparse._mlir.provider import Bindings, bindings, bindings_name, bindings_stamp
 
 __all__ = [
@@ -17,5 +17,7 @@ __all__ = [
     "mlir_context",
     "object_code",
     "parse_module",
+    "parsed_by_caller",
+    "plain_engine",
     "set_options",
 ]

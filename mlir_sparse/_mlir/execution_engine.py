@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +14,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.provider import bindings
 from mlir_sparse.errors import CompileError
 
-__all__ = ["Engine", "execution_engine", "object_code"]
+__all__ = ["Engine", "execution_engine", "object_code", "plain_engine"]
 
 _INTERFACE = "_mlir_ciface_"
 
@@ -50,24 +51,41 @@ def execution_engine(module: ir.Module, functions: Sequence[str], opt_level: int
     return engine, addresses
 
 
+def plain_engine(module: ir.Module, libraries: Sequence[str], opt_level: int = 2) -> Engine:
+    """Returns an engine with the machine code of a module of the LLVM dialect as it is; see `execution_engine`.
+
+    Args:
+        module: of the current Context.
+        libraries: shared libraries with functions that it calls.
+        opt_level: LLVM's optimisation level.
+    """
+    engine: Engine = bindings().module("execution_engine").ExecutionEngine(module, opt_level, list(libraries))
+    return engine
+
+
 def _merge_into_interfaces(module: ir.Module) -> None:
-    """Inlines all functions into the C interfaces, and erases the others.
+    """Inlines all functions that are called once into the C interfaces, and erases them.
 
     The engine wraps each function in one more, into which LLVM would inline it: loops that are there twice are compiled
     four times, and their dozens of arguments take longer to pass through instruction selection than some loops.
     """
     functions: list[ir.Operation] = []
+    calls: Counter[str] = Counter()
 
     def visit(operation: ir.Operation) -> ir.WalkResult:
         # To iterate over a block would import Python's classes for all its dialect: much time, for LLVM's.
         if operation.name == "llvm.func":
             functions.append(operation)
-        return ir.WalkResult.ADVANCE if operation == module.operation else ir.WalkResult.SKIP
+        elif operation.name == "llvm.call" and "callee" in operation.attributes:
+            calls[ir.FlatSymbolRefAttr(operation.attributes["callee"]).value] += 1
+        return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     for operation in functions:
         if not list(operation.regions[0].blocks):
             continue
+        if calls[ir.StringAttr(operation.attributes["sym_name"]).value] > 1:
+            operation.attributes["no_inline"] = ir.UnitAttr.get()  # a copy for each call would be compiled as often
         if _INTERFACE in ir.StringAttr(operation.attributes["sym_name"]).value:
             if "always_inline" not in operation.attributes:
                 operation.attributes["no_inline"] = ir.UnitAttr.get()

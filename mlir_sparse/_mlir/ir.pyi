@@ -28,8 +28,15 @@ class _Entered:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
+class DiagnosticHandler:
+    def detach(self) -> None: ...
+
 class Context(_Entered):
+    current: Context | None
     emit_error_diagnostics: bool
+    allow_unregistered_dialects: bool
+    def enable_multithreading(self, enable: bool) -> None: ...
+    def attach_diagnostic_handler(self, callback: Callable[..., bool]) -> DiagnosticHandler: ...
 
 class Location(_Entered):
     @staticmethod
@@ -115,7 +122,14 @@ class Operation:
     def verify(self) -> bool: ...
     def detach_from_parent(self) -> Operation: ...
     def write_bytecode(self, file: object) -> None: ...
-    def get_asm(self, *, enable_debug_info: bool = False, large_elements_limit: int | None = None) -> str: ...
+    def get_asm(
+        self,
+        *,
+        enable_debug_info: bool = False,
+        large_elements_limit: int | None = None,
+        print_generic_op_form: bool = False,
+        use_local_scope: bool = False,
+    ) -> str: ...
 
 class Module:
     @staticmethod

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.held_interrupts import uninterrupted
+from mlir_sparse.errors import OperandError
 from mlir_sparse.process.forks import no_fork
 
-__all__ = ["diagnostics_of", "mlir_context", "parse_module"]
+__all__ = ["diagnostics_of", "mlir_context", "parse_module", "parsed_by_caller"]
 
 # Idle contexts, with the number of their uses: a context never frees types and attributes.
 _spare: list[tuple[ir.Context, int]] = []
@@ -50,6 +51,17 @@ def mlir_context() -> Iterator[ir.Context]:
 
 def parse_module(text: str | bytes) -> ir.Module:
     """Parses MLIR text or bytecode into a verified Module of the current Context."""
+    return ir.Module.parse(text)
+
+
+def parsed_by_caller(text: str) -> ir.Module:
+    """Parses MLIR text into a Module of the Context that the caller's own code is in.
+
+    Raises:
+        OperandError: if it is in none.
+    """
+    if ir.Context.current is None:
+        raise OperandError("expected to be in a Context of the bindings, but got none: `with ir.Context(): ...`")
     return ir.Module.parse(text)
 
 

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import pipeline
+from mlir_sparse._mlir import parsed_by_caller
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import IndexVar
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.tensor import DeviceTensor, SparseTensor
+from mlir_sparse.text.given_arguments import text_of
+from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["CompiledKernel", "Result", "StatementKernel"]
@@ -23,6 +26,9 @@ __all__ = ["CompiledKernel", "Result", "StatementKernel"]
 # The result of a call: an array if dense, a tensor if sparse, a tuple if there are several.
 One = np.ndarray[Any, Any] | SparseTensor | DeviceArray | DeviceTensor
 Result = One | tuple[One, ...]
+
+
+_MODULES = ("linalg", "sparsified", "llvm")  # stages whose text is MLIR
 
 
 class CompiledKernel(ABC):
@@ -49,6 +55,20 @@ class CompiledKernel(ABC):
         Raises:
             UnsupportedError: for an unknown stage.
         """
+
+    def module(self, stage: str = "linalg") -> Any:
+        """Returns the kernel as an `ir.Module` of MLIR's bindings, in the Context that the caller is in.
+
+        Args:
+            stage: one whose text is MLIR: `linalg`, `sparsified` or `llvm`.
+
+        Raises:
+            OperandError: outside of a Context: `with ir.Context(): ...`.
+            UnsupportedError: for any other stage.
+        """
+        if text_of(stage, "a stage") not in _MODULES:
+            raise UnsupportedError(f"expected a stage that is a module, {listed(_MODULES, 'or')}, but got {stage!r}")
+        return parsed_by_caller(self.ir(stage))
 
     @abstractmethod
     def passes(self) -> pipeline.Trace:

@@ -38,8 +38,8 @@ def encoding(
     """Returns the encoding of a text, a preset name or an Encoding.
 
     Args:
-        source: attribute text, an alias definition, a bare map, the name of a preset with or
-            without parameters, an Encoding, or None for all levels dense.
+        source: attribute text, an alias definition, a bare map, the name of a preset with or without parameters, an
+            Encoding, an attribute of MLIR's bindings, or None for all levels dense.
         rank: the number of dimensions; checked, or chosen for presets of any rank.
         block: the size of a block in each dimension, for blocked presets.
         order: the dimension stored at each level, for presets of any order.
@@ -75,6 +75,9 @@ def encoding(
     elif isinstance(said, Encoding):
         _refuse_parameters(given)
         result = said
+    elif (text := _attribute_text(said)) is not None:
+        _refuse_parameters(given)
+        result = _parsed_before(text, rank)
     else:
         kinds = "an Encoding, attribute text, a map or the name of a preset"
         raise OperandError(f"expected {kinds}, but got {type(said).__name__}: {said!r}")
@@ -149,3 +152,11 @@ def _with_widths(result: Encoding, pos_width: int | None, crd_width: int | None)
     pos = result.pos_width if pos_width is None else pos_width
     crd = result.crd_width if crd_width is None else crd_width
     return replace(result, pos_width=pos, crd_width=crd)
+
+
+def _attribute_text(given: object) -> str | None:
+    """Returns the text of an encoding that is an attribute of some version of the bindings; None for anything else."""
+    if "_mlir" not in type(given).__module__:
+        return None
+    text = str(given)
+    return text if text.startswith("#sparse_tensor.encoding") else None

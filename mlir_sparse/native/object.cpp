@@ -17,6 +17,7 @@
 
 #include "half_conversions.hpp"
 #include "module.hpp"
+#include "program_call.hpp"
 
 #if defined(__linux__) && defined(__x86_64__)
 #define MLIR_SPARSE_LOADS_OBJECTS 1
@@ -78,8 +79,10 @@ std::string name_in(std::string_view table, std::uint64_t offset) {
   return std::string(rest.substr(0, end));
 }
 
-// Functions that compiled code calls and does not define: of the C library, libm, and the compiler's own library.
+// Functions that compiled code calls and does not define: those of programs, of the C library, libm, and the compiler's
+// own library.
 void *external(const std::string &name) {
+  if (void *found = program_function(name)) return found;  // first: a failed assertion must not end the process
   if (void *found = dlsym(RTLD_DEFAULT, name.c_str())) return found;
   for (const char *library : {"libm.so.6", "libgcc_s.so.1"}) {
     // Never closed: code may call it as long as the process lives.

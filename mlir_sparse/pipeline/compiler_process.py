@@ -19,14 +19,21 @@ from mlir_sparse.errors import CompileError, CompilerCrash, SettingError, Unsupp
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_interpreter import command, environment, interpreter
-from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest, read_message, write_message
+from mlir_sparse.pipeline.process_messages import (
+    ModuleOutcome,
+    ModuleRequest,
+    PassOutcome,
+    PassRequest,
+    read_message,
+    write_message,
+)
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.pipeline.start_process import WRONG_PYTHON
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import Lock, no_fork
 from mlir_sparse.program.loop_form import NestLoops
 
-__all__ = ["compile_module", "remarks_on", "warm_up"]
+__all__ = ["answer_of", "compile_module", "remarks_on", "warm_up"]
 
 
 class _Worker:
@@ -56,8 +63,8 @@ class _Worker:
             )
 
     def ask(
-        self, request: PassRequest, timeout: float, meanwhile: Callable[[], object] | None = None
-    ) -> PassOutcome | str:
+        self, request: PassRequest | ModuleRequest, timeout: float, meanwhile: Callable[[], object] | None = None
+    ) -> PassOutcome | ModuleOutcome | str:
         """Returns the answer, or how the worker ended."""
         timed_out = threading.Event()
 
@@ -79,7 +86,7 @@ class _Worker:
             answer = None
         finally:
             timer.cancel()
-        if isinstance(answer, PassOutcome):
+        if isinstance(answer, PassOutcome | ModuleOutcome):
             self.has_answered = True
             return answer
         return (
@@ -178,16 +185,8 @@ def remarks_on(
 
 def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] | None = None) -> PassOutcome:
     """Returns the worker's outcome of a request; raises on failure."""
-    timeout = settings.COMPILE_TIMEOUT.value
-    with _lock:
-        worker = _current_worker()
-        try:
-            outcome = worker.ask(request, timeout, meanwhile)
-        except BaseException:
-            _discard()  # after an interrupt the pipe may have half an answer
-            raise
-        if isinstance(outcome, str):
-            _discard()
+    outcome = answer_of(request, meanwhile)
+    assert not isinstance(outcome, ModuleOutcome)
     if isinstance(outcome, PassOutcome) and outcome.module is not None:
         return outcome
     if isinstance(outcome, PassOutcome) and outcome.refusal:
@@ -198,6 +197,28 @@ def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] 
         raise CompilerCrash(message, kernel=kernel, pipeline=request.pipeline, reproducer=reproducer)
     message = f"expected MLIR to lower the kernel, but got:\n{outcome.diagnostics}"
     raise CompileError(message, kernel=kernel, pipeline=request.pipeline, reproducer=reproducer)
+
+
+def answer_of(
+    request: PassRequest | ModuleRequest, meanwhile: Callable[[], object] | None = None
+) -> PassOutcome | ModuleOutcome | str:
+    """Returns the worker's answer to a request, or how the worker ended.
+
+    Args:
+        request: what to compile.
+        meanwhile: a function to call while a warm worker compiles.
+    """
+    timeout = settings.COMPILE_TIMEOUT.value
+    with _lock:
+        worker = _current_worker()
+        try:
+            outcome = worker.ask(request, timeout, meanwhile)
+        except BaseException:
+            _discard()  # after an interrupt the pipe may have half an answer
+            raise
+        if isinstance(outcome, str):
+            _discard()
+    return outcome
 
 
 def _current_worker() -> _Worker:

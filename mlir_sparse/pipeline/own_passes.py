@@ -14,9 +14,10 @@ from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.strategy import run_strategy
 from mlir_sparse.pipeline.bound_rows import bound_rows
+from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.strategies import STRATEGIES
 
-__all__ = ["OWN_PASSES", "run_passes"]
+__all__ = ["OWN_PASSES", "run_own_pass", "run_passes"]
 
 _Pass = Callable[[Seen, Mapping[str, str]], bool]
 
@@ -74,7 +75,7 @@ def run_passes(module: ir.Module, pipeline: str, remarks: Remarks | None = None)
         _run_theirs(pipeline, module)
     else:
         seen, named = Seen(module, remarks), False
-        for own, passes in groupby(_items(pipeline[len(_ANCHOR) : -1]), _is_own):
+        for own, passes in groupby(pass_items(pipeline[len(_ANCHOR) : -1]), _is_own):
             if own:
                 if not named:  # now the loops exist, unchanged since MLIR built them
                     seen.remarks.name_loops(module)
@@ -93,11 +94,20 @@ def _is_own(item: str) -> bool:
 
 def _run_ours(passes: Iterable[str], seen: Seen) -> None:
     for item in passes:
-        name, _, options = item.partition("{")
-        pairs = (option.partition("=") for option in options.removesuffix("}").split())
-        seen.remarks.strategy = name
-        if OWN_PASSES[name](seen, {key: value for key, _, value in pairs}):
-            seen.forget()
+        run_own_pass(seen, item)
+
+
+def run_own_pass(seen: Seen, item: str) -> None:
+    """Runs one pass of OWN_PASSES, in MLIR's syntax with its options, on a module in place.
+
+    Raises:
+        ValueError: for a module that the pass refuses.
+    """
+    name, _, options = item.partition("{")
+    pairs = (option.partition("=") for option in options.removesuffix("}").split())
+    seen.remarks.strategy = name
+    if OWN_PASSES[name](seen, {key: value for key, _, value in pairs}):
+        seen.forget()
 
 
 def _run_theirs(pipeline: str, module: ir.Module) -> None:
@@ -114,15 +124,3 @@ def _wanted(passes: Sequence[str], seen: Seen) -> Iterator[str]:
         wanted = _EXPANDED if prefixes and item in passes[:place] else prefixes
         if wanted is None or any(name.startswith(wanted) for name in names):
             yield item
-
-
-def _items(text: str) -> Iterator[str]:
-    """Yields the parts between commas outside of brackets."""
-    depth, start = 0, 0
-    for at, character in enumerate(text):
-        depth += (character in "({[") - (character in ")}]")
-        if character == "," and depth == 0:
-            yield text[start:at]
-            start = at + 1
-    if text:
-        yield text[start:]

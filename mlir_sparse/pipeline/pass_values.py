@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
 
-__all__ = ["Pass", "Pipeline"]
+__all__ = ["Pass", "Pipeline", "pass_items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +75,15 @@ class Pipeline:
 
 def _option(value: bool | int | str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def pass_items(text: str) -> Iterator[str]:
+    """Yields what stands between commas outside of brackets: the passes of a pipeline."""
+    depth, start = 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "({[") - (character in ")}]")
+        if character == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text:
+        yield text[start:]

@@ -11,7 +11,16 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.program.loop_form import NestLoops
 
-__all__ = ["PassOutcome", "PassRequest", "read_message", "write_message"]
+__all__ = [
+    "DeclaredFunction",
+    "Diagnostic",
+    "ModuleOutcome",
+    "ModuleRequest",
+    "PassOutcome",
+    "PassRequest",
+    "read_message",
+    "write_message",
+]
 
 _HEADER = struct.Struct("<Q")  # the length in bytes
 
@@ -50,6 +59,78 @@ class PassOutcome:
     remarks: tuple[Remark, ...] = ()
     diagnostics: str = ""
     refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRequest:
+    """A request to compile a module that a user wrote.
+
+    Args:
+        module: its text or bytecode.
+        to_buffers: the passes after which every tensor is memory.
+        to_llvm: those after them.
+        as_object: whether to answer with an object file, not with bytecode of the LLVM dialect.
+    """
+
+    module: bytes
+    to_buffers: str
+    to_llvm: str
+    as_object: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFunction:
+    """A public function of a module.
+
+    Args:
+        name: its symbol.
+        inputs: the types of its parameters, as MLIR prints them.
+        results: those of its results.
+        effects: what it does to each memref that its parameters become: 0 reads it, 1 may write to it, 2 may free it.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    results: tuple[str, ...]
+    effects: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A diagnostic of MLIR's.
+
+    Args:
+        severity: error, warning, remark or note.
+        message: its text.
+        line: the line of the module's text, from 1; 0 where MLIR names none.
+        column: likewise.
+        notes: what belongs to it.
+    """
+
+    severity: str
+    message: str
+    line: int = 0
+    column: int = 0
+    notes: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleOutcome:
+    """The outcome of a ModuleRequest.
+
+    Args:
+        code: the machine code of the public functions as an object file, or the module; None after an error.
+        functions: the public functions.
+        diagnostics: MLIR's, if it refuses the module.
+        is_valid: whether the module parsed and verified: else the mistake is in its text.
+        missing: functions that the module declares and calls, and that nothing defines.
+    """
+
+    code: bytes | None
+    functions: tuple[DeclaredFunction, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    is_valid: bool = True
+    missing: tuple[str, ...] = ()
 
 
 def read_message(stream: IO[bytes]) -> object | None:

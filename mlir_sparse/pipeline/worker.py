@@ -1,6 +1,7 @@
 """The process that compiles: reads requests from standard input, answers on standard output.
 
-`start_process.py` runs it. A request is a PassRequest, its answer a PassOutcome, each a message. End of input ends the
+`start_process.py` runs it. A request is a PassRequest or a
+ModuleRequest, its answer a PassOutcome or a ModuleOutcome, each a message. End of input ends the
 process.
 """
 
@@ -13,7 +14,14 @@ import select
 import sys
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
-from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest, read_message, write_message
+from mlir_sparse.pipeline.process_messages import (
+    ModuleOutcome,
+    ModuleRequest,
+    PassOutcome,
+    PassRequest,
+    read_message,
+    write_message,
+)
 from mlir_sparse.pipeline.run_passes import run_here
 
 __all__ = ["main"]
@@ -21,7 +29,11 @@ __all__ = ["main"]
 _SMALLEST = "llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm.return }"
 
 
-def _answer(request: PassRequest, used: list[object]) -> PassOutcome:
+def _answer(request: PassRequest | ModuleRequest, used: list[object]) -> PassOutcome | ModuleOutcome:
+    if isinstance(request, ModuleRequest):
+        from mlir_sparse.pipeline.module_compiler import compile_here  # what most processes never need
+
+        return compile_here(request, used)
     return run_here(
         request.module,
         request.pipeline,
@@ -56,7 +68,7 @@ def main(memory_limit: int) -> None:
         run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits
-    while isinstance(request := read_message(sys.stdin.buffer), PassRequest):
+    while isinstance(request := read_message(sys.stdin.buffer), PassRequest | ModuleRequest):
         used: list[object] = []
         write_message(answers, _answer(request, used))
         while used:

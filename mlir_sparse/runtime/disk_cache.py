@@ -24,7 +24,15 @@ from mlir_sparse.program import ProgramSteps, read_steps, write_steps
 from mlir_sparse.runtime import package_sources
 from mlir_sparse.runtime.machine_code import LoadedObject, Machine
 
-__all__ = ["cache_folder", "cache_state", "fetch", "sources_changed", "store"]
+__all__ = [
+    "cache_folder",
+    "cache_state",
+    "fetch",
+    "fetch_entry",
+    "sources_changed",
+    "store",
+    "store_entry",
+]
 
 _MAGIC = b"MLIRSPK1"
 _HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, steps and code
@@ -78,12 +86,7 @@ def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, Loa
         key: everything that decides the kernel, except the sources of this package.
         known: the encodings passed to `store`.
     """
-    folder = cache_folder()
-    if folder is None or _usable(folder):
-        return None
-    key = _complete(key)
-    content = _read(_path_of(folder, key))
-    parts = None if content is None else _parts(content, key)
+    parts = fetch_entry(key)
     if parts is None:
         return None
     try:
@@ -91,6 +94,16 @@ def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, Loa
         return program, LoadedObject(parts[1], program.functions)
     except (ValueError, RuntimeError, MemoryError):
         return None
+
+
+def fetch_entry(key: str) -> tuple[bytes, bytes] | None:
+    """Returns the text and the object file that `store_entry` kept for a key, or None."""
+    folder = cache_folder()
+    if folder is None or _usable(folder):
+        return None
+    key = _complete(key)
+    content = _read(_path_of(folder, key))
+    return None if content is None else _parts(content, key)
 
 
 def _read(path: str) -> bytes | None:
@@ -151,12 +164,19 @@ def store(
         machine: the code of its functions.
         changed: whether the kernel may come from other sources than those in the key.
     """
+    if cache_folder() is None or not program.functions or changed:
+        return
+    store_entry(key, write_steps(program, known).encode(), machine.object_file(), program.functions)
+
+
+def store_entry(key: str, text: bytes, code: bytes, functions: Sequence[str]) -> None:
+    """Keeps a text and an object file with some functions for other processes, if possible."""
     folder = cache_folder()
-    if folder is None or not program.functions or changed or _usable(folder):
+    if folder is None or _usable(folder):
         return
     key = _complete(key)
-    named, text, code = key.encode(), write_steps(program, known).encode(), machine.object_file()
-    if len(named) + len(text) + len(code) > _LARGEST or not _loads(code, program.functions):
+    named = key.encode()
+    if len(named) + len(text) + len(code) > _LARGEST or not _loads(code, functions):
         return
     checked = struct.pack("<III", len(named), len(text), len(code)) + named + text + code
     checksum = hashlib.blake2b(checked, digest_size=32).digest()

@@ -1,0 +1,42 @@
+"""The names of functions' parameters, which MLIR forgets when it parses a module."""
+
+from __future__ import annotations
+
+import re
+
+from mlir_sparse.text.lexer import is_name
+
+__all__ = ["parameter_names"]
+
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_OPENED, _CLOSED = "(<[{", ")>]}"
+
+
+def parameter_names(text: str, function: str, count: int) -> tuple[str, ...]:
+    """Returns the names of a function's parameters in a module's text; arg0 and so on where it names none.
+
+    >>> parameter_names("func.func @spmv(%A: tensor<?x?xf64>, %x: tensor<?xf64>) { return }", "spmv", 2)
+    ('A', 'x')
+    """
+    plain = _COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
+    head = re.search(rf'func\.func\s+(?:public\s+)?@"?{re.escape(function)}"?\s*\(', plain)
+    names = [] if head is None else _names(plain, head.end())
+    known = len(names) == count and len(set(names)) == count and all(map(is_name, names))
+    return tuple(names) if known else tuple(f"arg{number}" for number in range(count))
+
+
+def _names(text: str, start: int) -> list[str]:
+    """Returns what stands behind each % at the top of a list that is open."""
+    names, depth, at = [], 0, start
+    while at < len(text) and depth >= 0:
+        character = text[at]
+        if text.startswith("->", at):  # of a map: it closes nothing
+            at += 1
+        elif character in _OPENED:
+            depth += 1
+        elif character in _CLOSED:
+            depth -= 1
+        elif character == "%" and depth == 0:
+            names.append(re.match(r"[\w$.-]*", text[at + 1 :])[0])  # type: ignore[index]  # it may be empty
+        at += 1
+    return names

@@ -1,0 +1,74 @@
+// Calls of programs: a runtime function that fails unwinds to the call, so that no file that is missing and no
+// assertion ends the process. Compiled code has no destructors to run, and its unwinding tables are not loaded.
+
+#include "program_call.hpp"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace mlir_sparse {
+namespace {
+
+constexpr std::size_t kLongest = 2000;
+
+struct Call {
+  std::jmp_buf place;
+  Call *outer;
+};
+
+thread_local Call *running = nullptr;
+thread_local char failure[kLongest];
+
+// Assertions of a program call it.
+void abort_program() { end_program("expected its assertions to hold, but got one that failed"); }
+
+ProgramFunctions all_functions() {
+  ProgramFunctions found;
+  add_print_functions(found);
+  add_memref_functions(found);
+  add_file_functions(found);
+  add_random_functions(found);
+  found["abort"] = reinterpret_cast<void *>(&abort_program);
+  return found;
+}
+
+}  // namespace
+
+const char *program_message(const std::string &message) {
+  std::strncpy(failure, message.c_str(), kLongest - 1);
+  failure[kLongest - 1] = '\0';
+  return failure;
+}
+
+void end_program(const char *message) {
+  if (message != failure) program_message(message);
+  if (running) std::longjmp(running->place, 1);
+  // Threads that a program starts have no call to return from.
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", failure);
+  std::abort();
+}
+
+bool call_program(void (*function)(void **), void **arguments, std::string &message) {
+  Call call;
+  call.outer = running;
+  const bool returned = setjmp(call.place) == 0;
+  if (returned) {
+    running = &call;
+    function(arguments);
+  }
+  running = call.outer;
+  std::fflush(stdout);
+  if (!returned) message = failure;
+  return returned;
+}
+
+void *program_function(const std::string &name) {
+  static const ProgramFunctions functions = all_functions();
+  const auto found = functions.find(name);
+  return found == functions.end() ? nullptr : found->second;
+}
+
+}  // namespace mlir_sparse

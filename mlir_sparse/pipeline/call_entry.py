@@ -1,0 +1,58 @@
+"""Calls a function of a module in the LLVM dialect in this process, as `mlir-runner` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse._mlir import diagnostics_of, ir, mlir_context, parse_module, plain_engine
+from mlir_sparse.errors import ModuleError, ProgramError
+from mlir_sparse.pipeline.module_compiler import missing_functions
+
+__all__ = ["call_entry"]
+
+
+def call_entry(
+    content: bytes,
+    name: str,
+    entry: str,
+    result: type[np.generic] | None,
+    libraries: Sequence[str] = (),
+    opt_level: int = 2,
+) -> np.generic | None:
+    """Calls a function without parameters, and returns what it returns.
+
+    Args:
+        content: the module's text or bytecode.
+        name: what messages call it.
+        entry: the function.
+        result: the type of its result; None for none.
+        libraries: shared libraries with functions that it calls, beside those of this package.
+        opt_level: LLVM's optimisation level.
+
+    Raises:
+        ModuleError: for a module that is none of the LLVM dialect, and for missing functions.
+        ProgramError: if the program ends early.
+    """
+    with mlir_context():
+        try:
+            module = parse_module(content if content.startswith(b"ML\xefR") else content.decode())
+            missing = () if libraries else missing_functions(module)
+            if missing:
+                raise ModuleError(f"expected functions that {name} calls to be there, but got no {', '.join(missing)}")
+            engine = plain_engine(module, [_native.__file__, *libraries], opt_level)
+        except (ir.MLIRError, ValueError, RuntimeError) as error:
+            raise ModuleError(
+                f"expected a module of the LLVM dialect in {name}, but got: {diagnostics_of(error)}"
+            ) from None
+        address = int(engine.raw_lookup(entry))
+        if not address:
+            raise ModuleError(f"expected a function {entry} in {name}, but got none")
+        memory = np.zeros(2, np.int64)
+        memory[0] = memory.ctypes.data + 8
+        failure = _native.call_program(address, memory.ctypes.data)
+        if failure:
+            raise ProgramError(failure)
+        return None if result is None else memory[1:].view(result)[0]

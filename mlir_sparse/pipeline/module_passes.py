@@ -1,0 +1,40 @@
+"""The passes that a user's module is compiled with."""
+
+from __future__ import annotations
+
+from mlir_sparse.pipeline.cpu_passes import cpu
+from mlir_sparse.pipeline.pass_values import Pass, Pipeline
+
+__all__ = ["module_to_buffers", "module_to_llvm"]
+
+
+def module_to_buffers(vector_length: int = 0) -> Pipeline:
+    """Returns the passes of MLIR's `sparsifier` up to memory, in code-generation mode.
+
+    Args:
+        vector_length: lanes of the sparsifier's vector loops; 0 leaves loops scalar.
+    """
+    return Pipeline(
+        (
+            Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True),
+            Pass("linalg-fuse-elementwise-ops", "one loop for operations one after the other", on_functions=True),
+            Pass(
+                "sparsification-and-bufferization",
+                "co-iteration loops over level storage; `none`, because the strategies ignore iterator types",
+                (
+                    ("enable-gpu-libgen", False),
+                    ("enable-simd-index32", False),  # of a user's tensors any size is possible
+                    ("parallelization-strategy", "none"),
+                    ("sparse-emit-strategy", "functional"),
+                    ("vl", vector_length),
+                ),
+            ),
+            Pass("sparse-storage-specifier-to-llvm", "level sizes and used lengths become a struct"),
+            Pass("canonicalize", "dead conversions block the passes below", on_functions=True),
+        )
+    )
+
+
+def module_to_llvm() -> Pipeline:
+    """Returns the passes from memory to the LLVM dialect: those of this package's kernels that results need."""
+    return Pipeline(tuple(step for step in cpu().passes if not step.optional))
