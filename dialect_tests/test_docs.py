@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
 from mlir_sparse.strategies import STRATEGIES
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-PAGES = ("statement_plans", "pictures", "level_formats", "level_space")
+PAGES = ("user_modules", "statement_plans", "pictures", "level_formats", "level_space")
 # Storage that MLIR has no text for, by hand; the row and column blocks it has text for, but no loops.
 FOREIGN = {
     "SlotELL", "CountedELL", "DIA", "Banded", "PackedLower", "PackedUpper", "Skyline", "UpperSkyline", "RowIntervals",
@@ -118,6 +119,21 @@ def test_plans_are_walked_through(pages: dict[str, str]) -> None:
     kept, lost = map(float, re.findall(r"<pre>(\S+) (\S+)</pre>", page)[-2])
     assert 0 < kept < 1e-19
     assert abs(lost - kept) > kept
+
+
+def test_modules_of_ones_own_are_run(pages: dict[str, str]) -> None:
+    page = unescape(pages["user_modules"])
+    assert "<function spmv(A: tensor<?x?xf64, #sparse_tensor.encoding" in page
+    assert "[ 2.5 -1.   4.5]" in page
+    assert "True [3.5 0.  5.5]" in page
+    assert "expected A stored as" in page
+    assert "verify  passed: 3 values against NumPy" in page
+    assert page.count("---- Sparse Tensor ----\nnse = 4\ndim = ( 3, 4 )") == 2
+    assert "sparsification-and-bufferization: " in page
+    assert "scf.for" in page
+    assert "wrong.mlir:2:53: error: failed to infer lvlToDim from dimToLvl" in page
+    assert "as expected" in page
+    assert "Traceback" not in page
 
 
 def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:

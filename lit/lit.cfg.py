@@ -1,24 +1,19 @@
 """How lit finds and runs the FileCheck tests of this folder.
 
-Substitutions: `mlir-sparse` is the command line of this checkout, `FileCheck`
-is LLVM's where one is installed and PyPI's filecheck otherwise,
-`filecheck-py` is always PyPI's, `%python` the interpreter. Features:
-`filecheck-llvm`, `mlir` (bindings are installed), `llvmlite`, `scipy`, `cuda` (a driver
-is loaded) and the machine (`x86_64`, `aarch64`). `lit --param processes=1`
-starts Python anew for each command.
+Substitutions and features are those of any suite (`mlir_sparse.testing.lit`), with the command line of this checkout;
+`filecheck-py` is always PyPI's. `lit --param processes=1` starts Python anew for each command.
 """
 
 import atexit
-import importlib.util
 import os
-import platform
 import shlex
 import sys
 from pathlib import Path
 
 import lit.formats
 
-from mlir_sparse.tools.doctor import find_program
+from mlir_sparse.process.installed_programs import find_program
+from mlir_sparse.testing import lit as suite
 
 root = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / "scripts"))
@@ -54,23 +49,5 @@ if not lit_config.params.get("processes"):
     atexit.register(server.end)
     programs = {name: shlex.join(server.command(name)) for name in programs}
     config.environment["MLIR_SPARSE_PYTHON"] = server.python()
-file_check = find_program("FileCheck")
-word = r"(?<![\w./-]){}(?![\w.-])"
-config.substitutions += [
-    (word.format("FileCheck"), file_check or programs["filecheck"]),
-    (word.format("filecheck-py"), programs["filecheck"]),
-    (word.format("mlir-sparse"), programs["mlir-sparse"]),
-    ("%python", programs["python"]),
-]
-
-config.available_features.add(platform.machine())
-if file_check:
-    config.available_features.add("filecheck-llvm")
-if any(importlib.util.find_spec(name) for name in ("mlir", "torch_mlir", "mlir_finch")):
-    config.available_features.add("mlir")
-if importlib.util.find_spec("llvmlite"):
-    config.available_features.add("llvmlite")
-if importlib.util.find_spec("scipy"):
-    config.available_features.add("scipy")
-if Path("/proc/driver/nvidia/version").exists():
-    config.available_features.add("cuda")
+config.substitutions += suite.substitutions(programs)
+config.available_features.update(suite.features())

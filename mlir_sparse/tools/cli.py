@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from mlir_sparse.tools.command_options import CommandRequest, NamedValue, as_map
 from mlir_sparse.tools.doctor import examine
 from mlir_sparse.tools.formats_command import describe_formats
 from mlir_sparse.tools.generated_tensors import KINDS, Generator
+from mlir_sparse.tools.mlir_commands import lit_init, opt, runner
 from mlir_sparse.tools.run_command import Job, execute
+from mlir_sparse.tools.run_module_command import ModuleJob, is_module_source, run_module
 from mlir_sparse.tools.run_operands import Sources
 from mlir_sparse.tools.run_report import Report, summary
 from mlir_sparse.tools.tune_command import Question, find_fastest, measured_machine
@@ -55,7 +58,7 @@ class _Group(click.Group):
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mlir-sparse")
 def main() -> None:
-    """Compiles index notation on sparse tensors with MLIR, and runs it.
+    """Compiles index notation on sparse tensors with MLIR, and runs it; runs and transforms modules of MLIR.
 
     NOTATION is an assignment such as "y(i) = A(i,j) * x(j)", or a tensor comprehension of several,
     "def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"; NAME is one of its tensors. An ENCODING is a
@@ -64,13 +67,25 @@ def main() -> None:
     """
 
 
-def _tensor_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options about tensors; the command gets them as a request."""
+def _tensor_options(command: Callable[..., None], module: Callable[..., None] | None = None) -> Callable[..., None]:
+    """Adds the options about tensors; the command gets them as a request.
+
+    Args:
+        command: for NOTATION.
+        module: takes a module in its place, with all options.
+    """
 
     @wraps(command)
     def of_request(
-        notation: str, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None, **others: Any
+        notation: str | None, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None, **others: Any
     ) -> None:
+        if notation is None and others.get("verify"):
+            notation, others["verify"] = others["verify"], ""  # `run --verify NOTATION`: the switch alone
+        if notation is None:
+            raise click.UsageError("Missing argument 'NOTATION'.")
+        if module is not None and is_module_source(notation):
+            given = {"-f": encodings, "-t": dtypes, "--semiring": semiring}
+            return module(notation, shapes, given, **others)
         named = as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes)
         command(CommandRequest.of(notation, *named, semiring=semiring), **others)
 
@@ -91,7 +106,7 @@ def _tensor_options(command: Callable[..., None]) -> Callable[..., None]:
             type=NamedValue(":", "ENCODING"),
             help="Storage; dense when absent, of a file what ms.read makes of it.",
         ),
-        click.argument("notation"),
+        click.argument("notation", required=False),
     ):
         made = option(made)
     return made
@@ -176,8 +191,41 @@ def _text(kernel: Any, stage: str) -> str:
             return str(kernel.ir(stage))
 
 
+def _run_module(
+    source: str,
+    shapes: Pairs,
+    others: dict[str, Any],
+    *,
+    inputs: Pairs,
+    generated: Pairs,
+    outputs: Pairs,
+    repeats: int | None,
+    verify: str | None,
+    quiet: bool,
+    entry: str | None,
+    lanes: int,
+    timeout: float | None,
+    explains: bool,
+    **of_notation: Any,
+) -> None:
+    """Runs a module in place of NOTATION."""
+    others |= {"--explain": explains}
+    others |= {f"--{name}": value for name, value in of_notation.items() if value not in (None, "cpu", "auto")}
+    refused = [option for option, value in others.items() if value]
+    if refused:
+        raise click.UsageError(f"expected no {refused[0]} with a module, whose functions have types, but got it")
+    if verify == "":
+        raise click.UsageError('expected --verify "y(i) = A(i,j) * x(j)" with a module, but got no notation')
+    files = {name: Path(path) for name, path in as_mapping("-i", inputs).items()}
+    makers = {name: Generator.parse(text) for name, text in as_mapping("-g", generated).items()}
+    results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
+    given = as_mapping("-s", shapes)
+    job = ModuleJob(source, entry, files, makers, given, results, repeats, verify, lanes, timeout)
+    sys.exit(run_module(job, Report(quiet=quiet)))
+
+
 @main.command()
-@_tensor_options
+@partial(_tensor_options, module=_run_module)
 @_VIA
 @_SCHEDULE
 @_OPTIMIZE
@@ -185,7 +233,16 @@ def _text(kernel: Any, stage: str) -> str:
 @_GENERATED
 @click.option("-o", "outputs", multiple=True, type=NamedValue("=", "FILE"), help="Writes the result.")
 @click.option("--time", "repeats", type=click.IntRange(min=1), help="Calls the kernel so often, and says how long.")
-@click.option("--verify", is_flag=True, help="Checks the result against NumPy.")
+@click.option(
+    "--verify",
+    is_flag=False,
+    flag_value="",
+    metavar="[NOTATION]",
+    help="Checks the result against NumPy; a module's by the notation of what it computes.",
+)
+@click.option("--entry", help="The function of a module to call; the only one when absent.")
+@click.option("--lanes", default=0, show_default=True, help="Lanes of vector loops, of a module.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds a module's program may take.")
 @click.option("--explain", "explains", is_flag=True, help="Prints how the result is computed from these tensors.")
 @_QUIET
 def run(
@@ -198,20 +255,29 @@ def run(
     generated: Pairs,
     outputs: Pairs,
     repeats: int | None,
-    verify: bool,
+    verify: str | None,
     explains: bool,
     quiet: bool,
+    entry: str | None,
+    lanes: int,
+    timeout: float | None,
 ) -> None:
     """Compiles NOTATION and runs it on files and generated tensors.
 
-    Extents that -s does not give follow from the files, through the index variables.
+    Extents that -s does not give follow from the files, through the index variables. In the place of NOTATION a module
+    of MLIR may stand, as text or a .mlir file: one of its functions is called, in a process of its own.
 
     \b mlir-sparse run "y(i) = A(i,j) * x(j)" -f A:CSR -i A=bcsstk13.mtx -g x=random -o y=y.ttx --time 20 --verify
+    mlir-sparse run spmv.mlir --entry spmv -i A=bcsstk13.mtx -g x=random --verify "y(i) = A(i,j) * x(j)"
     """  # noqa: D301 - click reads the character, not its escape
+    if verify:
+        raise click.UsageError(f"expected --verify alone, as the notation says what to check, but got {verify!r}")
+    if entry is not None or lanes or timeout is not None:
+        raise click.UsageError("expected --entry, --lanes and --timeout with a module, but got NOTATION")
     results = {name: Path(path) for name, path in as_mapping("-o", outputs).items()}
     request.require_known("-o", results)
     sources = _sources(request, inputs, generated)
-    job = Job(request, sources, results, target, via, schedule, optimize, repeats, verify, explains)
+    job = Job(request, sources, results, target, via, schedule, optimize, repeats, verify is not None, explains)
     if not execute(job, Report(quiet=quiet)):
         raise _Failure("the result differs from the reference")
 
@@ -301,6 +367,10 @@ def convert(
         tensor = tensor.astype(DType.of(dtype).numpy)
     ms.write(destination, tensor)
     click.echo(f"{destination}: {summary(tensor)}", err=True)
+
+
+for _command in (opt, runner, lit_init):
+    main.add_command(_command)
 
 
 @main.command()

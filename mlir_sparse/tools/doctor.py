@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import glob
 import importlib.metadata
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,9 +18,10 @@ from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.errors import BindingsError, DeviceError, UnsupportedError
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.process.available_memory import in_units
+from mlir_sparse.process.installed_programs import find_program
 from mlir_sparse.runtime import cache_state
 
-__all__ = ["Finding", "examine", "find_program"]
+__all__ = ["Finding", "examine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +79,11 @@ def _bindings() -> Finding:
     return Finding("MLIR bindings", f"{found.name} {found.version}, {found.path}")
 
 
-def find_program(name: str) -> str | None:
-    """Finds a program beside the interpreter, on PATH, or in folders of LLVM and CUDA, newest first."""
-    folder = os.path.dirname(sys.executable or "")  # may be empty where Python is embedded
-    beside = os.path.join(folder, name) if folder else None
-    folders = ("/usr/lib/llvm-*/bin", "/usr/local/cuda*/bin")
-    places = sorted((path for folder in folders for path in glob.glob(f"{folder}/{name}")), key=_numbers, reverse=True)
-    return next((path for path in [beside, shutil.which(name), *places] if path and os.access(path, os.X_OK)), None)
-
-
 def _program(name: str, use: str) -> Finding:
     path = find_program(name)
     if path is None:
         return Finding(name, "not found", use)
     return Finding(name, f"{_reported_version(path)}, {path}")
-
-
-def _numbers(path: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", path)]
 
 
 def _reported_version(path: str) -> str:

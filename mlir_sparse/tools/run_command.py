@@ -27,7 +27,7 @@ from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, Tensor, as_operand, load
 from mlir_sparse.tools.run_report import Report, summary
 
-__all__ = ["Job", "execute"]
+__all__ = ["Job", "agrees", "execute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +171,16 @@ def _verify(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Te
         (result,) = results.values()
         shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
         extents = infer_extents(kernel.spec.assignment, shapes, tuple(result.shape))
-        return _agrees(kernel.spec.assignment, tensors, extents, result, "verify", report)
+        return agrees(kernel.spec.assignment, tensors, extents, result, "verify", report)
     # Each statement is checked by itself, on the actual results of those before.
     verdicts = [
-        _agrees(ran.statement, ran.operands, ran.extents, ran.result, f"check {number}", report)
+        agrees(ran.statement, ran.operands, ran.extents, ran.result, f"check {number}", report)
         for number, ran in enumerate(kernel.trace(*tensors.values()), 1)
     ]
     return all(verdicts)
 
 
-def _agrees(
+def agrees(
     assignment: Assignment,
     tensors: Mapping[str, Tensor],
     extents: Mapping[IndexVar, int],
@@ -188,6 +188,7 @@ def _agrees(
     label: str,
     report: Report,
 ) -> bool:
+    """Checks the result of an assignment against NumPy, reports it, and returns whether it agrees."""
     operands = {name: as_operand(tensor) for name, tensor in tensors.items()}
     # The reference computes in wide types, where `1e-50` is not zero, as it is in f32.
     dtypes = {name: ms.DType.of(tensor.dtype) for name, tensor in tensors.items()}

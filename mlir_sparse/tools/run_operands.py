@@ -18,7 +18,7 @@ from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.generated_tensors import Generator
 from mlir_sparse.tools.run_report import Report
 
-__all__ = ["Sources", "Tensor", "as_operand", "load"]
+__all__ = ["Sources", "Tensor", "as_operand", "known_extents", "load"]
 
 Tensor = Any
 """A SparseTensor, or an array where the storage is dense."""
@@ -109,7 +109,7 @@ def _make(name: str, request: CommandRequest, generator: Generator, tensors: Map
 def _shape(name: str, request: CommandRequest, tensors: Mapping[str, Tensor]) -> tuple[int, ...]:
     if isinstance(request.assignment, Comprehension):
         return _declared_shape(name, request, request.assignment, tensors)
-    extents = _known_extents(request, tensors)
+    extents = known_extents(request, tensors)
     access = next(access for access in request.accesses if access.tensor == name)
     given = request.shapes.get(name, (None,) * len(access.subscripts))
     return tuple(
@@ -145,7 +145,7 @@ def _declared_shape(
     return tuple(extent for extent in found if extent is not None)
 
 
-def _known_extents(request: CommandRequest, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
+def known_extents(request: CommandRequest, tensors: Mapping[str, Tensor]) -> dict[IndexVar, int]:
     """Returns the extents of index variables that loaded tensors and -s determine."""
     known: dict[IndexVar, int] = {}
     for statement in request.statements:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from doc_pages import architecture, guide, level_formats, level_space, pictures, statement_plans
+from doc_pages import architecture, guide, level_formats, level_space, pictures, statement_plans, user_modules
 
 PAGES = {
     "guide": guide.page,
     "architecture": architecture.page,
+    "user_modules": user_modules.page,
     "statement_plans": statement_plans.page,
     "pictures": pictures.page,
     "level_formats": level_formats.page,

@@ -13,6 +13,7 @@ TITLES = {
     "mlir_sparse.html": "Reference",
     "guide.html": "Guide",
     "architecture.html": "Architecture",
+    "user_modules.html": "Modules of your own",
     "statement_plans.html": "Plans of whole statements",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",

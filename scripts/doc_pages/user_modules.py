@@ -1,0 +1,179 @@
+"""Modules of MLIR that users write: called from Python, run and transformed from a shell, tested by upstream's tools.
+
+All commands and all code of the page are run for it, in a folder of their own, and what they print is on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from doc_pages import markup
+
+__all__ = ["page"]
+
+SPMV = """\
+#CSR = #sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed) }>
+
+func.func @spmv(%A: tensor<?x?xf64, #CSR>, %x: tensor<?xf64>, %y: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = linalg.matvec ins(%A, %x : tensor<?x?xf64, #CSR>, tensor<?xf64>) outs(%y : tensor<?xf64>) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+"""
+MATRIX = """\
+%%MatrixMarket matrix coordinate real general
+3 4 4
+1 2 2.5
+2 1 -1
+3 3 4
+3 4 0.5
+"""
+HELLO = """\
+#CSR = #sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed) }>
+func.func private @getTensorFilename(index) -> (!llvm.ptr)
+
+func.func @main() {
+  %c0 = arith.constant 0 : index
+  %name = call @getTensorFilename(%c0) : (index) -> (!llvm.ptr)
+  %A = sparse_tensor.new %name : !llvm.ptr to tensor<?x?xf64, #CSR>
+  sparse_tensor.print %A : tensor<?x?xf64, #CSR>
+  bufferization.dealloc_tensor %A : tensor<?x?xf64, #CSR>
+  return
+}
+"""
+WRONG = """\
+// expected-error@+1 {{failed to infer lvlToDim from dimToLvl}}
+func.func private @f(tensor<4x4xf64, #sparse_tensor.encoding<{ map = (i, j) -> (j - i : dense, i : compressed) }>>)
+"""
+FILES = {"spmv.mlir": SPMV, "A.mtx": MATRIX, "print.mlir": HELLO, "wrong.mlir": WRONG}
+
+LEAD = """A program in the dialect needs no build of LLVM to run: `ms.module` takes a file, a text or an `ir.Module` of
+the bindings, verifies it, compiles it, and its functions are called with tensors. The compiler runs in a process of its
+own, so that a crash of the sparsifier is an error with a file that reproduces it, and machine code is kept on disk."""
+
+CALL = """
+import numpy as np
+import mlir_sparse as ms
+
+m = ms.module("spmv.mlir")
+print(m)
+A = ms.read("A.mtx", "#sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed), "
+                     "posWidth = 64, crdWidth = 64 }>")
+print(m.spmv(A, np.ones(4), np.zeros(3)))
+"""
+
+VALUES = """Tensors are values, as in MLIR: what a function writes in place is a copy. `out=` is the array to compute
+in, in the place of the operand that the function writes. A memref is the caller's own array. An encoding that names no
+widths has positions and coordinates of 64 bits; `convert=True` converts what does not fit, and without it each operand
+that does not fit is refused by name:"""
+
+OUT = """
+y = np.ones(3)
+print(m.spmv(A, np.ones(4), out=y) is y, y)
+try:
+    m.spmv(ms.read("A.mtx"), np.ones(4), y)
+except ms.OperandError as error:
+    print(error)
+print(m.spmv(ms.read("A.mtx"), [1, 1, 1, 1], [0, 0, 0], convert=True))
+"""
+
+STAGES = """`m.ir("buffers")` is the module after sparsification and bufferization, `m.ir("llvm")`, `m.ir("llvmir")` and
+`m.ir("asm")` what becomes of it, and `m.passes()` the module after each pass:"""
+
+PASSES = """
+print(m.passes())
+"""
+
+RUN = """The same from a shell: operands come from files (`-i`) or are made (`-g`), `--verify` says in index notation
+what the function computes, which NumPy then checks, and `-o` writes a result. The program has a process of its own:
+`--timeout` ends an endless one, and so does Ctrl-C."""
+
+PROGRAM = """What upstream's integration programs call is there: `vector.print`, `printMemref*`, `sparse_tensor.print`,
+`sparse_tensor.new` and `sparse_tensor.out` with files of Matrix Market and FROSTT's extended form, `getTensorFilename`
+with its names in the environment, and random numbers. A function that nothing defines is named before anything runs."""
+
+OPT = """`mlir-sparse opt` stands for `mlir-opt`: each pass is a flag, in the order they run, with options as
+`--pass="option=value"`; `--pass-pipeline`, `--split-input-file`, `--verify-diagnostics`, `--mlir-print-ir-after-all`
+and the like, and `--mlir-timing` are those of `mlir-opt`. The passes of this package stand beside MLIR's
+(`--list-passes`); `--cpu` is the pipeline of its kernels, `--user-module` that of `ms.module`."""
+
+RUNNER = """`mlir-sparse runner` stands for `mlir-runner`, so that RUN lines of upstream's tests run with `mlir-opt` and
+`mlir-runner` substituted. Its `-shared-libs` may name LLVM's runner libraries: what they have is there without them."""
+
+DIAGNOSTICS = """Diagnostics have their place in the file, and comments may expect them:"""
+
+
+def page() -> str:
+    """Returns the page."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="pages-") as folder:
+        os.chdir(folder)
+        try:
+            return markup.document("user_modules.html", _parts(Path(folder)))
+        finally:
+            os.chdir(before)
+
+
+def _parts(folder: Path) -> list[str]:
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    names: dict[str, Any] = {}
+    check = 'mlir-sparse run spmv.mlir --entry spmv -i A=A.mtx -g x=random --verify "y(i) = A(i,j) * x(j)" -o y=y.ttx'
+    return [
+        markup.paragraph(LEAD),
+        markup.paragraph("`spmv.mlir`:"),
+        markup.pre(SPMV.strip()),
+        markup.anchor("From Python"),
+        _session(CALL, names),
+        markup.paragraph(VALUES),
+        _session(OUT, names),
+        markup.paragraph(STAGES),
+        _session(PASSES, names),
+        markup.anchor("From a shell"),
+        markup.paragraph(RUN),
+        _command(check),
+        markup.paragraph(PROGRAM),
+        markup.pre(HELLO.strip()),
+        _command("TENSOR0=A.mtx mlir-sparse run print.mlir --entry main"),
+        markup.anchor("Passes"),
+        markup.paragraph(OPT),
+        _command("mlir-sparse opt spmv.mlir --linalg-generalize-named-ops --sparse-reinterpret-map --sparsification"),
+        markup.paragraph(RUNNER),
+        _command(
+            'mlir-sparse opt print.mlir --sparsifier="enable-runtime-library=false" |\n'
+            "  TENSOR0=A.mtx mlir-sparse runner -e main -entry-point-result=void"
+        ),
+        markup.paragraph(DIAGNOSTICS),
+        markup.pre(WRONG.strip()),
+        _command("mlir-sparse opt wrong.mlir"),
+        _command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
+    ]
+
+
+def _session(code: str, names: dict[str, Any]) -> str:
+    """Runs code, and returns it with what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(ast.parse(code), "<page>", "exec"), names)
+    return markup.pre(code.strip()) + markup.pre(printed.getvalue())
+
+
+def _command(text: str) -> str:
+    """Runs a command, and returns it with what it prints, errors too."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    ran = subprocess.run(
+        ["bash", "-c", text],
+        env=os.environ | {"PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return markup.pre(f"$ {text}") + markup.pre(ran.stdout.rstrip("\n"))
