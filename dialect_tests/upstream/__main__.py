@@ -1,0 +1,84 @@
+"""Runs MLIR's own tests, and says which fail and why: `scripts/upstream [suite ...]`.
+
+Suites: `entry` runs the integration programs by `mlir-sparse run FILE --entry main`; `codegen` runs their own RUN lines
+that are for code generation, `library` those for the runtime library; `dialect` runs the tests of passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dialect_tests.upstream.expected import causes_of
+from dialect_tests.upstream.run_lines import RunLine
+from dialect_tests.upstream.suites import Shell, Verdict, by_entry, by_run_lines, dialect_files, made_shell, programs
+
+SUITES = ("entry", "codegen", "library", "dialect")
+
+
+def verdicts(suite: str, folder: Path, names: str, share: tuple[int, int], jobs: int) -> Iterator[Verdict]:
+    """Runs a suite; `names` is a part of the names of the tests to run, of which each `share[1]`-th from `share[0]`."""
+    files = [path for path in (dialect_files if suite == "dialect" else programs)(folder) if names in path.name]
+    files = files[share[0] - 1 :: share[1]]
+    with tempfile.TemporaryDirectory(prefix="upstream-") as made, ThreadPoolExecutor(jobs) as pool:
+        scratch = Path(made)
+        with made_shell(scratch) as shell:
+            return [
+                one
+                for several in pool.map(lambda path: _ran(suite, path, folder, scratch, shell), files)
+                for one in several
+            ]
+
+
+def _ran(suite: str, path: Path, folder: Path, scratch: Path, shell: Shell) -> list[Verdict]:
+    if suite == "entry":
+        return list(by_entry(path, folder, scratch, shell))
+    if suite == "dialect":
+        return list(by_run_lines(path, folder, scratch, shell))
+
+    def is_wanted(line: RunLine) -> bool:
+        return ("enable-runtime-library=true" in line.options) == (suite == "library")
+
+    return list(by_run_lines(path, folder, scratch, shell, is_wanted))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/upstream", description=__doc__)
+    parser.add_argument("suites", nargs="*", default=["entry"], choices=SUITES)
+    parser.add_argument("--tests", default=os.environ.get("MLIR_UPSTREAM_TESTS"), help="the folder mlir/test")
+    parser.add_argument("--names", default="", help="a part of the names of the tests to run")
+    parser.add_argument("--share", default="1/1", help="which part of the tests to run, as 2/4")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    if not given.tests:
+        parser.error("expected the folder mlir/test of a release of LLVM in MLIR_UPSTREAM_TESTS or --tests")
+    failed = 0
+    first, count = map(int, given.share.split("/"))
+    for suite in given.suites:
+        expected = causes_of(suite)
+        found = []
+        for one in verdicts(suite, Path(given.tests), given.names, (first, count), given.jobs):
+            found.append(one)
+            known = expected.get(f"{one.test} [{one.configuration}]") or expected.get(one.test)
+            if one.cause:
+                print(f"{one.line}{f' (as listed: {known})' if known else ''}", flush=True)
+        bad = [one for one in found if one.cause]
+        failed += len(bad)
+        files = {one.test for one in found}
+        whole = len(files) - len({one.test for one in bad})
+        print(f"{suite}: {len(found) - len(bad)} of {len(found)} commands pass, all of {whole} of {len(files)} tests")
+        for configuration, count in sorted(Counter(one.configuration for one in found).items()):
+            if suite == "entry":
+                good = count - sum(one.configuration == configuration for one in bad)
+                print(f"  {configuration}: {good} of {count}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
