@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from benchmarks.entries import Coordinates, Ell, Fibers
+from benchmarks.entries import Coordinates, DoublyCompressed, Ell, Fibers
 
 __all__ = ["Entries", "absolute", "error_between", "nbytes", "plain"]
 
@@ -63,7 +64,7 @@ def error_between(found: Array | Entries, expected: Array | Entries, scale: Arra
     """
     if not isinstance(expected, Entries):
         dense = _dense(found, expected.shape) if isinstance(found, Entries) else found
-        return _largest(dense - expected, scale) if dense.shape == expected.shape else float("inf")
+        return _largest(_difference(dense, expected), scale) if dense.shape == expected.shape else float("inf")
     if not isinstance(found, Entries):
         found = _kept(np.flatnonzero(found), found[found != 0])  # row-major, as keys are
     if not np.array_equal(found.keys, expected.keys):
@@ -78,18 +79,28 @@ def _dense(entries: Entries, shape: tuple[int, ...]) -> Array:
     return filled
 
 
+def _difference(found: Array, expected: Array) -> Array:
+    """Returns what one is off; infinities of one sign are equal."""
+    with np.errstate(invalid="ignore"):
+        return np.where(found == expected, 0, found - expected)
+
+
 def _largest(error: Array, scale: Any) -> float:
-    error, scale = np.abs(error, dtype=float), np.asarray(scale, float)
+    error, scale = np.abs(error).astype(float), np.asarray(scale, float)
     largest = scale.max(initial=0.0)
     return float(np.max(error / np.maximum(scale, np.finfo(float).tiny * max(largest, 1.0)), initial=0.0))
 
 
 def absolute(operand: Any) -> Any:
     """Returns an operand of the absolute values."""
-    if isinstance(operand, (Coordinates, Ell, Fibers)):
+    if isinstance(operand, (Coordinates, DoublyCompressed, Ell, Fibers)):
         return replace(operand, values=abs(operand.values))
-    # Of copies: SciPy's abs of a COO array sorts that array itself.
-    return abs(operand.copy()) if hasattr(operand, "copy") else abs(operand)
+    if not scipy.sparse.issparse(operand):
+        return abs(operand)
+    # Not by SciPy: its abs of a COO array sorts that array itself, and it copies no f16.
+    made = copy.copy(operand)
+    made.data = abs(operand.data)
+    return made
 
 
 def nbytes(value: Any) -> int:

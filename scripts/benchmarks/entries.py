@@ -1,4 +1,4 @@
-"""Storage that SciPy has no type for, in NumPy: coordinates and CSF of three dimensions, ELL by slots."""
+"""Storage that SciPy has no type for, in NumPy: coordinates and CSF of three dimensions, ELL by slots, DCSR."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
-__all__ = ["Coordinates", "Ell", "Fibers", "fibers", "mixed", "moved", "skewed", "slots"]
+__all__ = [
+    "Coordinates",
+    "DoublyCompressed",
+    "Ell",
+    "Fibers",
+    "fibers",
+    "mixed",
+    "moved",
+    "skewed",
+    "slots",
+    "with_empty_rows",
+    "without_empty_rows",
+]
 
 Array = NDArray[Any]
 
@@ -58,6 +71,40 @@ class Ell:
     shape: tuple[int, int]
     columns: Array
     values: Array
+
+
+@dataclass(frozen=True, slots=True)
+class DoublyCompressed:
+    """A matrix by those rows that have entries.
+
+    Args:
+        shape: of the matrix.
+        rows: which have any, in order.
+        pos: where the entries of each begin; then the end.
+        crd: the column of each entry.
+        values: of the entries.
+    """
+
+    shape: tuple[int, int]
+    rows: Array
+    pos: Array
+    crd: Array
+    values: Array
+
+
+def without_empty_rows(matrix: Any) -> DoublyCompressed:
+    """Stores the rows of a CSR matrix that have entries."""
+    rows = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
+    pos = np.r_[matrix.indptr[rows], matrix.indptr[-1]].astype(np.int32)
+    return DoublyCompressed(matrix.shape, rows, pos, matrix.indices, matrix.data)
+
+
+def with_empty_rows(matrix: DoublyCompressed) -> Any:
+    """Returns the same in CSR."""
+    lengths = np.zeros(matrix.shape[0] + 1, np.int32)
+    lengths[matrix.rows + 1] = np.diff(matrix.pos)
+    starts = np.cumsum(lengths, dtype=np.int32)
+    return scipy.sparse.csr_array((matrix.values, matrix.crd, starts), shape=matrix.shape)
 
 
 def skewed(shape: tuple[int, int, int], entries: int, lines: int, skew: float, seed: int) -> Coordinates:

@@ -22,9 +22,8 @@ import scipy.sparse
 import mlir_sparse as ms
 from benchmarks.inputs import load
 from benchmarks.kernels import KERNELS
-from benchmarks.libraries.own import taken
+from benchmarks.libraries.own import TEXTS, taken
 from benchmarks.small_calls import BESIDE_SCIPY, CALLS, new_tensor_times, ratios, times
-from benchmarks.tuned import TEXTS
 
 __all__ = ["FIGURES", "Figure"]
 

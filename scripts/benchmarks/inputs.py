@@ -14,6 +14,7 @@ import scipy.sparse
 
 from benchmarks import data
 from benchmarks.entries import Coordinates, skewed
+from benchmarks.shapes.shape_inputs import made as shaped
 
 __all__ = ["INPUTS", "load"]
 
@@ -47,11 +48,14 @@ INPUTS: Mapping[str, Callable[[], Input]] = {
 
 
 def load(name: str, folder: Path) -> Input:
-    """Returns an input, from a folder where another process has put it there already."""
-    path = folder / f"{name.replace(' ', '-').replace('^', '')}.npz"
+    """Returns an input, or a shape of some size, from a folder where another process has put it there already."""
+    path = folder / f"{name.replace(' ', '-').replace('^', '').replace(',', '')}.npz"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        made, own = INPUTS[name](), path.with_suffix(f".{os.getpid()}.npz")  # another run may be at it too
+        made, own = (
+            INPUTS[name]() if name in INPUTS else shaped(name),
+            path.with_suffix(f".{os.getpid()}.npz"),
+        )  # another run may be at it too
         np.savez(own, **_arrays(made))
         own.replace(path)
     with np.load(path) as arrays:

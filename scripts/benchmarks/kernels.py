@@ -31,6 +31,7 @@ class Kernel:
         reference: from operands to the result.
         flops: from operands to the number of additions and multiplications; None where nothing is computed.
         scale: like the reference, on absolute values, what bounds the rounding; the reference where it is multilinear.
+        tolerance: how large an error relative to that may be.
     """
 
     call: str
@@ -38,6 +39,7 @@ class Kernel:
     reference: Callable[[Operands], Any]
     flops: Callable[[Operands], int] | None = None
     scale: Callable[[Operands], Any] | None = None
+    tolerance: float = 1e-13
 
 
 def _dense(*shape: int, seed: int = 1) -> Any:
@@ -119,10 +121,6 @@ def _entries(name: str = "A", *factor: str) -> Callable[[Operands], int]:
     return lambda o: 2 * references.stored(o[name]) * (o[factor[0]].shape[1] if factor else 1)
 
 
-def _added(o: Operands) -> int:
-    return sum(references.stored(operand) for operand in o.values())
-
-
 _SPMV = {"CSR": _same, "COO": scipy.sparse.coo_array, "ELL": slots, "DIA": _as_dia}
 _MULTIPLIED = references.spmv
 _STORAGES = {"CSF": fibers, "COO": _same}
@@ -140,7 +138,7 @@ _CONVERTED: Mapping[str, Callable[[Matrix], Any]] = {
 
 KERNELS: Mapping[str, Kernel] = {
     **{f"SpMV {s}": Kernel(f"spmv-{s.lower()}", _with_x(f), _MULTIPLIED, _entries()) for s, f in _SPMV.items()},
-    **{f"SpMV BSR {n} x {n}": Kernel("spmv-bsr", _with_x(_as_bsr(n)), _MULTIPLIED, _entries()) for n in (2, 3, 4)},
+    **{f"SpMV BSR {n} x {n}": Kernel("spmv-bsr", _with_x(_as_bsr(n)), _MULTIPLIED, _entries()) for n in (2, 3, 4, 6)},
     "call overhead": Kernel("spmv-csr", _with_x(_same), _MULTIPLIED),
     "SpMV COO by way of CSR": Kernel("spmv-coo-way", _with_x(scipy.sparse.coo_array), _MULTIPLIED),
     "residual": Kernel(
@@ -156,18 +154,18 @@ KERNELS: Mapping[str, Kernel] = {
     },
     **{
         f"SpMM k = {k}": Kernel("spmm", _with_columns(k), lambda o: o["A"] @ o["X"], _entries("A", "X"))
-        for k in (8, 32, 128)
+        for k in (4, 8, 32, 128)
     },
-    **{f"SDDMM k = {k}": Kernel("sddmm", _sampled(k), references.sddmm, _entries("S", "X")) for k in (32, 64)},
+    **{f"SDDMM k = {k}": Kernel("sddmm", _sampled(k), references.sddmm, _entries("S", "X")) for k in (8, 32, 64)},
     "SpGEMM": Kernel("spgemm", lambda A: {"A": A, "B": A}, references.product, references.product_flops),
     "SpGEMM of others": Kernel("spgemm", _with_turned("B"), references.product, references.product_flops),
     "SpGEMM, values only": Kernel("spgemm-values", _with_turned("B"), references.product),
     "triangles": Kernel("masked-spgemm", lambda L: {"L": L}, lambda o: o["L"].multiply(o["L"] @ o["L"])),
-    "A + B": Kernel("add", _with_others(1), references.total, _added),
-    "A + B + C": Kernel("add-three", _with_others(1, 2), references.total, _added),
-    "A + B of others": Kernel("add", _with_turned("B"), references.total, _added),
-    "A + B + C of others": Kernel("add-three", _with_turned("BC"), references.total, _added),
-    "A + B of one structure": Kernel("add", lambda A: {"A": A, "B": 2 * A}, references.total, _added),
+    "A + B": Kernel("add", _with_others(1), references.total, references.added),
+    "A + B + C": Kernel("add-three", _with_others(1, 2), references.total, references.added),
+    "A + B of others": Kernel("add", _with_turned("B"), references.total, references.added),
+    "A + B + C of others": Kernel("add-three", _with_turned("BC"), references.total, references.added),
+    "A + B of one structure": Kernel("add", lambda A: {"A": A, "B": 2 * A}, references.total, references.added),
     **{
         f"TTV {s}": Kernel(f"ttv-{s.lower()}", _tensor(f, ("v", 2, 0)), references.ttv, _entries("T"))
         for s, f in _STORAGES.items()
@@ -185,8 +183,8 @@ KERNELS: Mapping[str, Kernel] = {
         )
         for s, f in _STORAGES.items()
     },
-    "INNERPROD": Kernel("innerprod", _two_tensors, references.innerprod, _added),
-    "plus2": Kernel("plus2", _three_tensors(2), references.tensor_total, _added),
-    "plus3": Kernel("plus3", _three_tensors(3), references.tensor_total, _added),
+    "INNERPROD": Kernel("innerprod", _two_tensors, references.innerprod, references.added),
+    "plus2": Kernel("plus2", _three_tensors(2), references.tensor_total, references.added),
+    "plus3": Kernel("plus3", _three_tensors(3), references.tensor_total, references.added),
     **{name: Kernel(name, partial(lambda f, A: {"A": f(A)}, f), lambda o: o["A"]) for name, f in _CONVERTED.items()},
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["commit", "machine", "versions"]
+__all__ = ["commit", "machine", "processor_of", "versions"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = (
@@ -44,12 +45,19 @@ def machine() -> dict[str, str | int | float]:
         "processor": _first("/proc/cpuinfo", "model name") or platform.processor(),
         "vendor": _first("/proc/cpuinfo", "vendor_id"),
         "family": _first("/proc/cpuinfo", "cpu family"),
+        "model": _first("/proc/cpuinfo", "model"),
         "cores": os.cpu_count() or 0,
         "memory": _first("/proc/meminfo", "MemTotal"),
         "load": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}",
         "python": platform.python_version(),
     }
+
+
+def processor_of(host: Mapping[str, str | int | float]) -> str:
+    """Returns what names a processor in a table: `AMD EPYC, family 25, model 1`."""
+    parts = [str(host["processor"]), f"family {host['family']}", f"model {host['model']}" if "model" in host else ""]
+    return ", ".join(filter(None, parts))
 
 
 def _first(path: str, key: str) -> str:

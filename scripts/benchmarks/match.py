@@ -16,16 +16,19 @@ from typing import Any
 from workers import Worker
 
 from benchmarks.contestant import REFEREE, ROOFLINE
-from benchmarks.libraries import BEFORE, BY_HAND, IN_PLACE, NEW, OFF, OURS
+from benchmarks.libraries import BEFORE, BY_HAND, FORCED, IN_PLACE, LIBRARIES, NEW, OFF, OURS
+from benchmarks.referee import kernel_of
 from benchmarks.roofline import Roofline
 from benchmarks.rounds import Entrant, Rounds, Samples, rounds_of
 
-__all__ = ["Match", "NoResultError", "Outcome", "roofline"]
+__all__ = ["WRONG", "Match", "NoResultError", "Outcome", "roofline"]
 
 # These run in one process, on the same operands in memory: in processes of their own the same code takes up to a third
 # more or less by where its arrays are, however often it is sampled.
 _TOGETHER = (OURS, OFF, BY_HAND)
 _TIMEOUT = 600.0
+WRONG = "wrong"  # how the reason begins why a peer with a wrong result does not take part
+_OTHERS = [name for name in LIBRARIES if name not in (*_TOGETHER, BEFORE, FORCED)]
 _PAUSE = 0.004  # seconds for other libraries' threads to stop waiting for work in a loop
 _MOST_MEMORY = 3 << 30  # bytes; sums of PyTorch's matrices are never freed (2.13), and end the machine otherwise
 
@@ -50,6 +53,15 @@ class Outcome:
         """Returns the median over the rounds of our time by the other's: a slow spell slows both of a round."""
         rounds = zip(self.samples[ours], self.samples[other], strict=False)
         return statistics.median(mine / theirs for mine, theirs in rounds)
+
+    def loops(self, threads: int) -> float | None:
+        """Returns the time of the loop in numba by that in C: what is above 1.1 is a weak peer. None without both."""
+        pairs = [(a, b) for a in self._of("numba", threads) for b in self._of("C", threads) if a.variant == b.variant]
+        return self.ratio(*pairs[0]) if pairs else None
+
+    def _of(self, library: str, threads: int) -> list[Entrant]:
+        found = [e for e in self.samples if e.library == library and self.samples[e] and e.threads <= threads]
+        return [max(found, key=lambda e: e.threads)] if found else []
 
     def quiet_ratio(self, ours: Entrant, other: Entrant) -> float:
         """Returns our least time by the other's: what a quiet machine comes near."""
@@ -80,6 +92,7 @@ class Match:
         threads: numbers of them to measure, the smallest first.
         clock: one of CLOCKS.
         against: a checkout whose package takes part as BEFORE.
+        profile: a machine's, by which the package takes part as FORCED too, in a process and with a cache of its own.
     """
 
     def __init__(
@@ -89,6 +102,7 @@ class Match:
         threads: Sequence[int],
         clock: str = "wall",
         against: Path | None = None,
+        profile: str | None = None,
     ) -> None:
         self._folder, self._threads, self._clock = folder, list(threads), clock
         self._expected = TemporaryDirectory()
@@ -98,41 +112,55 @@ class Match:
         if against is not None:
             python = against.resolve() / ".venv" / "bin" / "python"
             self._workers[BEFORE] = _worker((BEFORE,), max(threads), str(python))
+        if profile is not None:
+            other = {"MLIR_SPARSE_MACHINE": profile, "MLIR_SPARSE_CACHE": str(Path(self._expected.name) / "cache")}
+            self._workers[FORCED] = _worker((FORCED,), max(threads), more=other)
         self._referee = _worker((REFEREE,), max(threads))
         self._last: Worker | None = None
 
-    def prepare(self, kernel: str, source: str) -> tuple[dict[str, int], dict[str, Any]]:
-        """Prepares a kernel on an input everywhere; returns the work there is, and what each library says."""
+    def prepare(self, kernel: str, source: str, only: Sequence[str] = ()) -> tuple[dict[str, int], dict[str, Any]]:
+        """Prepares a kernel on an input everywhere, or in some libraries and ours only, where memory is short.
+
+        Returns the work there is, and what each library says.
+        """
         asked = {"kernel": kernel, "source": source, "folder": str(self._folder), "expected": self._expected.name}
         work = _ask(self._referee, do="judge", **asked)
         prepared = {"do": "prepare", "threads": self._threads, **asked}
-        return work, {name: self._ask(name, **prepared) for name in self._workers}
+        asked_ones = [name for name in self._workers if not only or name in (OURS, FORCED, *only)]
+        return work, {name: self._ask(name, **prepared) for name in asked_ones}
 
     def account(self, kernel: str, source: str) -> dict[str, Any]:
         """Returns what we say of the plan of a whole statement."""
         return dict(self._ask(OURS, do="account", kernel=kernel, source=source, folder=str(self._folder)))
 
-    def play(self, kernel: str, source: str, rounds: Rounds) -> Outcome:
+    def play(self, kernel: str, source: str, rounds: Rounds, only: Sequence[str] = ()) -> Outcome:
         """Prepares a kernel on an input and samples in turn.
 
         Args:
             kernel: its name.
             source: the name of the input.
             rounds: who takes part in each round.
+            only: the libraries beside ours; all by default.
 
         Raises:
             NoResultError: where we are not among those who can.
         """
-        return self.sampled(self.entered(kernel, source), rounds)
+        return self.sampled(self.entered(kernel, source, only), rounds)
 
-    def entered(self, kernel: str, source: str) -> Outcome:
+    def entered(self, kernel: str, source: str, only: Sequence[str] = ()) -> Outcome:
         """Prepares a kernel on an input everywhere; returns who takes part, without samples.
 
+        A peer with a wrong result takes no part.
+
         Raises:
             NoResultError: where we are not among those who can.
         """
-        work, said = self.prepare(kernel, source)
+        work, said = self.prepare(kernel, source, only)
         absent = {name: answer["reason"] for name, answer in said.items() if "reason" in answer}
+        most = kernel_of(kernel).tolerance
+        for name, answer in said.items():
+            if name not in absent and name in _OTHERS and not answer["error"] <= most:
+                absent[name] = f"{WRONG}: its error is {answer['error']:.1e}, at most {most:.0e} is allowed"
         if OURS in absent:
             raise NoResultError(absent[OURS])
         taking_part = {name: answer for name, answer in said.items() if name not in absent}
@@ -195,13 +223,16 @@ def roofline(threads: int) -> Roofline:
     return Roofline({int(size): rate for size, rate in found["bandwidth"].items()}, found["flops"])
 
 
-def _worker(names: Sequence[str], threads: int, python: str = sys.executable) -> Worker:
+def _worker(
+    names: Sequence[str], threads: int, python: str = sys.executable, more: Mapping[str, str] | None = None
+) -> Worker:
     scripts = Path(__file__).resolve().parents[1]
     most = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
     # Threads that wait in a loop for 200 ms, as Intel's do by default, would run beside the next library's.
     settings = {"KMP_BLOCKTIME": 2, "MKL_DYNAMIC": "FALSE", "NUMBA_CACHE_DIR": scripts.parent / ".build" / "numba"}
     path = os.pathsep.join(filter(None, (str(scripts), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, **{key: str(value) for key, value in (most | settings).items()}}
+    environment |= more or {}
     return Worker("benchmarks.contestant", _TIMEOUT, names, environment, python)
 
 

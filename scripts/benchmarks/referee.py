@@ -15,6 +15,7 @@ from benchmarks.inputs import load
 from benchmarks.kernels import KERNELS, Kernel, Operands
 from benchmarks.programs import WORKLOADS
 from benchmarks.programs.workload import Workload
+from benchmarks.shapes.shape_kernels import SHAPE_KERNELS
 
 __all__ = ["Judgement", "LastOperands", "kernel_of", "operands_of"]
 
@@ -23,7 +24,9 @@ _FILE = "expected.npz"
 
 def kernel_of(name: str) -> Kernel:
     """Returns a kernel, or a whole statement as one."""
-    return _as_kernel(name, WORKLOADS[name]) if name in WORKLOADS else KERNELS[name]
+    if name in WORKLOADS:
+        return _as_kernel(name, WORKLOADS[name])
+    return SHAPE_KERNELS[name] if name in SHAPE_KERNELS else KERNELS[name]
 
 
 def _as_kernel(name: str, workload: Workload) -> Kernel:
@@ -39,7 +42,7 @@ def operands_of(kernel: str, source: str, folder: Path) -> Operands:
     """Returns the operands of a kernel on an input; whole statements draw their own, divided by what `source` says."""
     if kernel in WORKLOADS:
         return _drawn(kernel, int(source), folder)
-    return KERNELS[kernel].operands(load(source, folder))
+    return kernel_of(kernel).operands(load(source, folder))
 
 
 def _drawn(name: str, by: int, folder: Path) -> Operands:

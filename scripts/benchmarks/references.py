@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse
 
 from benchmarks.canonical import Entries, plain
-from benchmarks.entries import Coordinates, Ell, Fibers
+from benchmarks.entries import Coordinates, DoublyCompressed, Ell, Fibers
 
 __all__ = [
+    "added",
+    "coordinates",
     "innerprod",
     "mattransmul",
     "mttkrp",
@@ -31,7 +33,14 @@ Operands = Mapping[str, Any]
 
 def stored(operand: Any) -> int:
     """Returns how many values are stored, padding included."""
-    return int(operand.values.size if isinstance(operand, (Coordinates, Ell, Fibers)) else operand.data.size)
+    return int(
+        operand.values.size if isinstance(operand, (Coordinates, DoublyCompressed, Ell, Fibers)) else operand.data.size
+    )
+
+
+def added(o: Operands) -> int:
+    """Counts an operation for each stored value of all operands."""
+    return sum(map(stored, o.values()))
 
 
 def spmv(o: Operands) -> Any:

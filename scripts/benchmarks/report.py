@@ -15,11 +15,12 @@ from benchmarks.contests import Contest
 from benchmarks.libraries import ASIDE, OURS
 from benchmarks.machine import commit, machine, versions
 from benchmarks.match import Outcome
+from benchmarks.referee import kernel_of
 from benchmarks.roofline import Roofline
 
-__all__ = ["Row", "amount", "figure_row", "header", "missing_row", "row_of", "save", "save_programs"]
+__all__ = ["RESULTS", "Row", "amount", "figure_row", "header", "missing_row", "row_of", "save", "save_programs"]
 
-_RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Row:
         gain: what these must reach; None to report only.
         roofline: our time by the least that the machine needs, by the number of threads.
         absent: why libraries did not take part.
+        tolerance: how large the error may be.
+        loops: the time of the loop in numba by that in C, by the number of threads, where both are there.
     """
 
     name: str
@@ -66,13 +69,15 @@ class Row:
     gain: float | None = None
     roofline: Mapping[int, float] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    tolerance: float = 1e-13
+    loops: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
         """Returns `ok`, `over`, `gains little` (by more threads), `WRONG` or `NO RESULT`; nothing where none is due."""
         if OURS in self.absent:
             return "NO RESULT"
-        if self.error is not None and not self.error < 1e-13:
+        if self.error is not None and not self.error <= self.tolerance:
             return "WRONG"
         if self.bound is None:
             return ""
@@ -163,6 +168,8 @@ def row_of(name: str, contest: Contest, outcome: Outcome, rooflines: Mapping[int
         contest.gain,
         {n: statistics.median(found) / rooflines[n].seconds(outcome.work) for n, found in times.items()},
         outcome.absent,
+        kernel_of(contest.kernel).tolerance,
+        {n: found for n in rooflines if (found := outcome.loops(n)) is not None},
     )
 
 
@@ -171,7 +178,7 @@ def missing_row(name: str, contest: Contest, reason: str) -> Row:
     return Row(name, "s", {}, {}, 0.0, contest.bound, 0, contest.group, contest.source, absent={OURS: reason})
 
 
-def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Sequence[object]) -> Path:
+def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Sequence[object], section: str = "") -> Path:
     """Writes the results beside the machine they were measured on."""
     now, name = datetime.now(UTC), commit()
     record = {
@@ -183,8 +190,8 @@ def save(rows: Sequence[Row], rooflines: Mapping[int, Roofline], standing: Seque
         "standing": standing,
         "results": [{**asdict(row), "verdict": row.verdict} for row in rows],
     }
-    _RESULTS.mkdir(exist_ok=True)
-    path = _RESULTS / f"{now:%Y-%m-%d}-{name}.json"
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{now:%Y-%m-%d}-{name}{section and f'-{section}'}.json"
     path.write_text(json.dumps(_finite(record), indent=2, allow_nan=False) + "\n")
     return path
 
@@ -199,8 +206,8 @@ def save_programs(rows: Sequence[Any], table: str) -> Path:
         "versions": versions(),
         "results": [{**asdict(row), "missed": row.missed} for row in rows],
     }
-    _RESULTS.mkdir(exist_ok=True)
-    path = _RESULTS / f"{now:%Y-%m-%d}-{name}-programs.json"
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{now:%Y-%m-%d}-{name}-programs.json"
     path.write_text(json.dumps(_finite(record), indent=2, allow_nan=False) + "\n")
     where = f"{host['processor']}, {host['cores']} cores, family {host['family']}, load {host['load']}, commit {name}"
     path.with_suffix(".md").write_text(f"{where}\n\n{table}")

@@ -22,6 +22,7 @@ __all__ = [
     "ASIDE",
     "BEFORE",
     "BY_HAND",
+    "FORCED",
     "IN_PLACE",
     "LIBRARIES",
     "NEW",
@@ -41,16 +42,19 @@ Prepare = Callable[[Mapping[str, Any]], Calls]
 IN_PLACE, NEW = "out=", "new"
 OURS = "mlir_sparse"
 BEFORE = "before"  # this package as another checkout has it
+FORCED = "other profile"  # this package by the profile of a machine that this is not
 OFF, BY_HAND = "off", "by hand"  # this package with `optimize="off"`, and in the steps that are best by hand
 
 LIBRARIES: Mapping[str, str] = {
     OURS: "as_optimized",
     BEFORE: "own",
+    FORCED: "as_optimized",
     "SciPy": "with_scipy",
     "MKL": "with_mkl",
     "MKL optimized": "with_mkl_optimized",
     "PyTorch": "with_torch",
     "GraphBLAS": "with_graphblas",
+    "C": "with_c",
     "numba": "with_numba",
     "NumPy": "with_numpy",
     "another way": "another_way",
@@ -60,7 +64,7 @@ LIBRARIES: Mapping[str, str] = {
 }
 
 # What does not work on the matrix as it is given, or is this package: it is held against a bound of its own.
-ASIDE = ("MKL optimized", OFF, BY_HAND)
+ASIDE = ("MKL optimized", FORCED, OFF, BY_HAND)
 
 # Who takes part in contests of whole statements.
 PROGRAM_PEERS = (OFF, BY_HAND, "SciPy", "PyTorch", "DuckDB")

@@ -21,6 +21,7 @@ __all__ = [
     "spmv_bsr",
     "spmv_coo",
     "spmv_csr",
+    "spmv_dcsr",
     "spmv_dia",
     "spmv_ell",
 ]
@@ -28,7 +29,7 @@ __all__ = [
 
 def spmv_csr(pos, crd, values, x, y):
     for i in prange(y.size):
-        total = 0.0
+        total = values.dtype.type(0)
         for p in range(pos[i], pos[i + 1]):
             total += values[p] * x[crd[p]]
         y[i] = total
@@ -40,6 +41,15 @@ def residual(b, pos, crd, values, x, y):
         for p in range(pos[i], pos[i + 1]):
             total -= values[p] * x[crd[p]]
         y[i] = total
+
+
+def spmv_dcsr(rows, pos, crd, values, x, y):
+    y[:] = 0
+    for a in prange(rows.size):
+        total = 0.0
+        for p in range(pos[a], pos[a + 1]):
+            total += values[p] * x[crd[p]]
+        y[rows[a]] = total
 
 
 @numba.njit(cache=True)
@@ -59,8 +69,13 @@ def spmv_coo(rows, columns, values, x, y, pieces):
     y[:] = 0
     cuts = cut(rows, pieces)
     for n in prange(pieces):
-        for p in range(cuts[n], cuts[n + 1]):
-            y[rows[p]] += values[p] * x[columns[p]]
+        p, end = cuts[n], cuts[n + 1]
+        while p < end:
+            i, total = rows[p], values.dtype.type(0)
+            while p < end and rows[p] == i:
+                total += values[p] * x[columns[p]]
+                p += 1
+            y[i] = total
 
 
 def spmv_bsr(pos, crd, blocks, x, y):
@@ -78,11 +93,14 @@ def spmv_bsr(pos, crd, blocks, x, y):
 
 
 def spmv_ell(columns, values, x, y):
-    for i in prange(y.size):
-        y[i] = 0.0
-    for slot in range(columns.shape[0]):
-        for i in prange(y.size):
-            y[i] += values[slot, i] * x[columns[slot, i]]
+    """Slot after slot, in blocks of rows that stay in the first cache."""
+    for block in prange((y.size + 511) // 512):
+        first, last = block * 512, min(block * 512 + 512, y.size)
+        for i in range(first, last):
+            y[i] = 0.0
+        for slot in range(columns.shape[0]):
+            for i in range(first, last):
+                y[i] += values[slot, i] * x[columns[slot, i]]
 
 
 def spmv_dia(offsets, data, x, y):
@@ -128,6 +146,18 @@ def mattransmul_columns(alpha, pos, crd, values, x, beta, z, y):
 
 def spmm(pos, crd, values, X, Y):
     k = X.shape[1]
+    if k == 4:  # whoever has four columns keeps their sums in four variables
+        for i in prange(Y.shape[0]):
+            zero = values.dtype.type(0)
+            a, b, c, d = zero, zero, zero, zero
+            for p in range(pos[i], pos[i + 1]):
+                value, j = values[p], crd[p]
+                a += value * X[j, 0]
+                b += value * X[j, 1]
+                c += value * X[j, 2]
+                d += value * X[j, 3]
+            Y[i, 0], Y[i, 1], Y[i, 2], Y[i, 3] = a, b, c, d
+        return
     for i in prange(Y.shape[0]):
         for c in range(k):
             Y[i, c] = 0.0

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 from numba import prange
 
-__all__ = ["add", "add_three", "sddmm", "spgemm"]
+__all__ = ["add", "add_three", "multiply_three", "sddmm", "spgemm"]
 
 
 def sddmm(pos, crd, values, X, Y):
@@ -117,8 +117,38 @@ def add_three(pos_a, crd_a, val_a, pos_b, crd_b, val_b, pos_c, crd_c, val_c):
     return pos, crd, values
 
 
-def spgemm(pos_a, crd_a, val_a, pos_b, crd_b, val_b, columns, pieces):
-    """Counts the columns of each row, then adds up in a dense row and sorts its columns."""
+def multiply_three(pos_a, crd_a, val_a, pos_b, crd_b, val_b, pos_c, crd_c, val_c):
+    """Intersects three rows at once."""
+    rows = pos_a.size - 1
+    counts = np.empty(rows, np.int32)
+    for i in prange(rows):
+        p, q, r, count = pos_a[i], pos_b[i], pos_c[i], 0
+        while p < pos_a[i + 1] and q < pos_b[i + 1] and r < pos_c[i + 1]:
+            a, b, c = crd_a[p], crd_b[q], crd_c[r]
+            j = min(a, b, c)
+            count += a == j and b == j and c == j
+            p += a == j
+            q += b == j
+            r += c == j
+        counts[i] = count
+    pos = _sums(counts)
+    crd, values = np.empty(pos[rows], np.int32), np.empty(pos[rows])
+    for i in prange(rows):
+        p, q, r, at = pos_a[i], pos_b[i], pos_c[i], pos[i]
+        while p < pos_a[i + 1] and q < pos_b[i + 1] and r < pos_c[i + 1]:
+            a, b, c = crd_a[p], crd_b[q], crd_c[r]
+            j = min(a, b, c)
+            if a == j and b == j and c == j:
+                crd[at], values[at] = j, val_a[p] * val_b[q] * val_c[r]
+                at += 1
+            p += a == j
+            q += b == j
+            r += c == j
+    return pos, crd, values
+
+
+def spgemm(pos_a, crd_a, val_a, pos_b, crd_b, val_b, columns, ordered, pieces):
+    """Counts the columns of each row, then adds up in a dense row and sorts its columns if asked for."""
     rows = pos_a.size - 1
     counts = np.empty(rows, np.int32)
     for n in prange(pieces):
@@ -150,7 +180,8 @@ def spgemm(pos_a, crd_a, val_a, pos_b, crd_b, val_b, columns, pieces):
                         row[j] = value * val_b[q]
                     else:
                         row[j] += value * val_b[q]
-            crd[pos[i] : at].sort()
+            if ordered:
+                crd[pos[i] : at].sort()
             for p in range(pos[i], at):
                 values[p] = row[crd[p]]
     return pos, crd, values

@@ -12,30 +12,31 @@ from numba import prange
 
 from benchmarks.libraries.loops_dense import cut
 
-__all__ = ["add", "innerprod", "ttm_coo", "ttm_csf", "ttv_coo", "ttv_csf"]
+__all__ = ["add", "innerprod", "ttm_chain", "ttm_coo", "ttm_csf", "ttv_coo", "ttv_csf"]
 
 
-def ttv_csf(crd0, pos1, crd1, pos2, crd2, values, v):
-    lines = np.empty(crd1.size)
-    for b in prange(crd1.size):
+def ttv_csf(pos2, crd2, values, v):
+    """Returns the values; the result has the fibres of the tensor."""
+    lines = np.empty(pos2.size - 1)
+    for b in prange(pos2.size - 1):
         total = 0.0
         for p in range(pos2[b], pos2[b + 1]):
             total += values[p] * v[crd2[p]]
         lines[b] = total
-    return crd0.copy(), pos1.copy(), crd1.copy(), lines
+    return lines
 
 
-def ttm_csf(crd0, pos1, crd1, pos2, crd2, values, M):
+def ttm_csf(pos2, crd2, values, M):
     rank = M.shape[1]
-    lines = np.empty((crd1.size, rank))
-    for b in prange(crd1.size):
+    lines = np.empty((pos2.size - 1, rank))
+    for b in prange(pos2.size - 1):
         for r in range(rank):
             lines[b, r] = 0.0
         for p in range(pos2[b], pos2[b + 1]):
             value, k = values[p], crd2[p]
             for r in range(rank):
                 lines[b, r] += value * M[k, r]
-    return crd0.copy(), pos1.copy(), crd1.copy(), lines
+    return lines
 
 
 @numba.njit(cache=True)
@@ -60,16 +61,18 @@ def ttv_coo(coords, values, v, pieces):
     pos1[-1] = lines[-1]
     for n in prange(pieces):
         a, b = roots[n] - 1, lines[n] - 1
-        for p in range(cuts[n], cuts[n + 1]):
-            i, j = coords[p, 0], coords[p, 1]
-            new = p == cuts[n] or i != coords[p - 1, 0]
-            if new:
-                a += 1
-                crd0[a], pos1[a] = i, b + 1
-            if new or j != coords[p - 1, 1]:
+        p, end = cuts[n], cuts[n + 1]
+        while p < end:
+            i = coords[p, 0]
+            a += 1
+            crd0[a], pos1[a] = i, b + 1
+            while p < end and coords[p, 0] == i:
+                j, total = coords[p, 1], 0.0
+                while p < end and coords[p, 0] == i and coords[p, 1] == j:
+                    total += values[p] * v[coords[p, 2]]
+                    p += 1
                 b += 1
-                crd1[b], sums[b] = j, 0.0
-            sums[b] += values[p] * v[coords[p, 2]]
+                crd1[b], sums[b] = j, total
     return crd0, pos1, crd1, sums
 
 
@@ -98,6 +101,26 @@ def ttm_coo(coords, values, M, pieces):
             for r in range(rank):
                 sums[b, r] += value * M[coords[p, 2], r]
     return crd0, pos1, crd1, sums
+
+
+def ttm_chain(crd0, pos1, crd1, pos2, crd2, values, B, C, result):
+    """Sums a fibre times C's rows first, then multiplies once by B's row."""
+    left, right = B.shape[1], C.shape[1]
+    result[:] = 0
+    for a in prange(crd0.size):
+        i, fibre = crd0[a], np.empty(right)
+        for b in range(pos1[a], pos1[a + 1]):
+            j = crd1[b]
+            for s in range(right):
+                fibre[s] = 0.0
+            for p in range(pos2[b], pos2[b + 1]):
+                value, k = values[p], crd2[p]
+                for s in range(right):
+                    fibre[s] += value * C[k, s]
+            for r in range(left):
+                factor = B[j, r]
+                for s in range(right):
+                    result[i, r, s] += factor * fibre[s]
 
 
 def innerprod(t0, tp1, t1, tp2, t2, tv, u0, up1, u1, up2, u2, uv):

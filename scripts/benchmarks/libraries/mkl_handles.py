@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, byref, c_double, c_int, c_void_p
+from collections.abc import Callable, Mapping
+from ctypes import POINTER, byref, c_double, c_float, c_int, c_void_p
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any
@@ -76,11 +77,29 @@ def _pointer(array: Any) -> c_void_p:
     return c_void_p(array.ctypes.data)
 
 
+class _Complex64(ctypes.Structure):
+    _fields_ = (("real", c_float), ("imag", c_float))
+
+
+# The letter of MKL's functions, and a number as they take it, by element type.
+_KINDS: Mapping[str, tuple[str, Callable[[float], Any]]] = {
+    "float64": ("d", c_double),
+    "float32": ("s", c_float),
+    "complex64": ("c", lambda number: _Complex64(number, 0.0)),
+}
+
+
+def _kind(dtype: Any) -> tuple[str, Callable[[float], Any]]:
+    if dtype.name not in _KINDS:
+        raise TypeError(f"expected elements of {', '.join(_KINDS)}, but got {dtype}")
+    return _KINDS[dtype.name]
+
+
 class Handle:
     """MKL's view of a matrix, destroyed with this object.
 
     Args:
-        matrix: of SciPy, in CSR, CSC, BSR or COO, of f64 and 32-bit indices; or a handle that MKL returned.
+        matrix: of SciPy, in CSR, CSC, BSR or COO, with 32-bit indices; or a handle that MKL returned.
         shape: of the latter.
     """
 
@@ -90,20 +109,28 @@ class Handle:
             assert shape is not None
             self.handle, self.shape = matrix, shape
             return
-        self.shape = matrix.shape
+        self.shape, (letter, _) = matrix.shape, _kind(matrix.dtype)
         rows, columns = map(c_int, matrix.shape)
         if matrix.format == "coo":
             where = _pointer(matrix.row), _pointer(matrix.col), _pointer(matrix.data)
-            _check("mkl_sparse_d_create_coo", byref(self.handle), c_int(0), rows, columns, c_int(matrix.nnz), *where)
+            _check(
+                f"mkl_sparse_{letter}_create_coo",
+                byref(self.handle),
+                c_int(0),
+                rows,
+                columns,
+                c_int(matrix.nnz),
+                *where,
+            )
             return
         starts, stride = matrix.indptr.ctypes.data, matrix.indptr.itemsize
         arrays = c_void_p(starts), c_void_p(starts + stride), _pointer(matrix.indices), _pointer(matrix.data)
         if matrix.format == "bsr":
             side = matrix.blocksize[0]
             blocks = c_int(matrix.shape[0] // side), c_int(matrix.shape[1] // side), c_int(side)
-            _check("mkl_sparse_d_create_bsr", byref(self.handle), c_int(0), c_int(_ROW_MAJOR), *blocks, *arrays)
+            _check(f"mkl_sparse_{letter}_create_bsr", byref(self.handle), c_int(0), c_int(_ROW_MAJOR), *blocks, *arrays)
             return
-        _check(f"mkl_sparse_d_create_{matrix.format}", byref(self.handle), c_int(0), rows, columns, *arrays)
+        _check(f"mkl_sparse_{letter}_create_{matrix.format}", byref(self.handle), c_int(0), rows, columns, *arrays)
 
     def optimized(self, operation: int = NO_TRANSPOSE, calls: int = 1000) -> Handle:
         """Lets MKL look at the matrix and convert it for many multiplications."""
@@ -133,24 +160,26 @@ def _copied(pointer: c_void_p, count: int, kind: Any) -> Any:
 
 def multiply(alpha: float, A: Handle, x: Any, beta: float, y: Any, operation: int = NO_TRANSPOSE) -> Any:
     """Computes y = alpha op(A) x + beta y."""
-    vectors = _pointer(x), c_double(beta), _pointer(y)
-    _check("mkl_sparse_d_mv", c_int(operation), c_double(alpha), A.handle, _GENERAL, *vectors)
+    letter, number = _kind(y.dtype)
+    vectors = _pointer(x), number(beta), _pointer(y)
+    _check(f"mkl_sparse_{letter}_mv", c_int(operation), number(alpha), A.handle, _GENERAL, *vectors)
     return y
 
 
 def multiply_dense(A: Handle, X: Any, Y: Any) -> Any:
     """Computes Y = A X for matrices by rows."""
-    k = c_int(X.shape[1])
-    right = c_int(_ROW_MAJOR), _pointer(X), k, k, c_double(0.0), _pointer(Y), k
-    _check("mkl_sparse_d_mm", c_int(NO_TRANSPOSE), c_double(1.0), A.handle, _GENERAL, *right)
+    k, (letter, number) = c_int(X.shape[1]), _kind(Y.dtype)
+    right = c_int(_ROW_MAJOR), _pointer(X), k, k, number(0.0), _pointer(Y), k
+    _check(f"mkl_sparse_{letter}_mm", c_int(NO_TRANSPOSE), number(1.0), A.handle, _GENERAL, *right)
     return Y
 
 
-def product(A: Handle, B: Handle) -> Handle:
-    """Returns A B with sorted rows."""
+def product(A: Handle, B: Handle, *, ordered: bool = True) -> Handle:
+    """Returns A B, with sorted rows if asked for."""
     result = c_void_p()
     _check("mkl_sparse_spmm", c_int(NO_TRANSPOSE), A.handle, B.handle, byref(result))
-    _check("mkl_sparse_order", result)
+    if ordered:
+        _check("mkl_sparse_order", result)
     return Handle(result, (A.shape[0], B.shape[1]))
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 
 import mlir_sparse as ms
 from benchmarks.canonical import Entries
-from benchmarks.entries import Coordinates, Ell, Fibers
+from benchmarks.entries import Coordinates, DoublyCompressed, Ell, Fibers
 from benchmarks.libraries import IN_PLACE, NEW, Call, Calls, Prepare
 from benchmarks.on_lines import on_lines
 
@@ -37,6 +37,10 @@ def taken(operand: Any) -> Any:
             return ms.SparseTensor.from_levels(
                 "CSF", operand.shape, [root, *operand.pos], list(operand.crd), operand.values
             )
+        case DoublyCompressed():
+            root = np.array([0, operand.rows.size], np.int32)
+            positions, coordinates = [root, operand.pos], [operand.rows, operand.crd]
+            return ms.SparseTensor.from_levels("DCSR", operand.shape, positions, coordinates, operand.values)
         case Ell():
             return ms.tensor(_csr_of(operand), "SlotELL")
     return ms.tensor(operand) if scipy.sparse.issparse(operand) else operand
@@ -71,10 +75,10 @@ def _compiled(text: str, operands: Mapping[str, Any], out: str, **options: Any) 
     return ms.compile(text, tensors=dict(zip(operands, arguments, strict=True)), out=out, **options), arguments
 
 
-def called(text: str, out: str, optimize: str = "auto") -> Prepare:
+def called(text: str, out: str, optimize: str = "auto", **more: Any) -> Prepare:
     """Returns what compiles a kernel and calls it by position, and in place too where its result is an array."""
     # Packages of before have one way only.
-    options = {"optimize": optimize} if hasattr(ms, "set_optimize") else {}
+    options = {**({"optimize": optimize} if hasattr(ms, "set_optimize") else {}), **more}
 
     def prepare(operands: Mapping[str, Any]) -> Calls:
         kernel, arguments = _compiled(text, operands, out, **options)
@@ -135,12 +139,21 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "add-three": ("D(i,j) = A(i,j) + B(i,j) + C(i,j)", "CSR"),
     **{f"{name}-{storage}": what for name, what in _TENSOR_PRODUCTS.items() for storage in ("csf", "coo")},
     "innerprod": ("a = T(i,j,k) * U(i,j,k)", DENSE),
+    "spmv-dcsr": ("y(i) = A(i,j) * x(j)", DENSE),
+    "spgemm-unordered": (PRODUCT, "(i, j) -> (i : dense, j : compressed(nonordered))"),
+    "row-maxima": ("y(i) = max(j : A(i,j))", DENSE),
+    "row-sums": ("y(i) = A(i,j)", DENSE),
+    "column-sums": ("y(j) = A(i,j)", DENSE),
+    "total-sum": ("s = A(i,j)", DENSE),
+    "multiply-three": ("D(i,j) = A(i,j) * B(i,j) * C(i,j)", "CSR"),
+    "ttm-chain": ("O(i,r,s) = T(i,j,k) * B(j,r) * C(k,s)", DENSE),
     "plus2": ("A(i,j,k) = T(i,j,k) + U(i,j,k)", "CSF"),
     "plus3": ("A(i,j,k) = T(i,j,k) + U(i,j,k) + V(i,j,k)", "CSF"),
 }
 
 CALLS: Mapping[str, Prepare] = {
     **{name: called(text, out) for name, (text, out) in TEXTS.items()},
+    "min-plus": called("y(i) = A(i,j) * x(j)", DENSE, semiring="min_plus"),
     "spgemm-values": _computed,
     "pack": _packed("CSR"),
     "pack-csc": _packed("CSC"),

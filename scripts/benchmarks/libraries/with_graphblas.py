@@ -9,12 +9,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import graphblas as gb
+import numpy as np
 import scipy.sparse
-from graphblas import Matrix, Vector, binary, semiring
+from graphblas import Matrix, Scalar, Vector, binary, monoid, semiring
 
+from benchmarks.entries import DoublyCompressed, with_empty_rows
 from benchmarks.libraries import Call, Prepare
 
 __all__ = ["CALLS", "plain", "set_threads"]
+
+
+class _Least:
+    """A vector whose missing entries are infinite."""
+
+    def __init__(self, vector: Any) -> None:
+        self.vector, self.wait = vector, vector.wait
 
 
 def set_threads(number: int) -> None:
@@ -23,6 +32,10 @@ def set_threads(number: int) -> None:
 
 def plain(result: Any) -> Any:
     match result:
+        case _Least():
+            return result.vector.to_dense(fill_value=np.inf)
+        case Scalar():
+            return np.asarray(result.value)
         case Vector():
             return result.to_dense(fill_value=0.0)
         case Matrix() if result.ss.format in ("fullr", "bitmapr"):
@@ -33,6 +46,8 @@ def plain(result: Any) -> Any:
 
 
 def _taken(operand: Any) -> Any:
+    if isinstance(operand, DoublyCompressed):
+        return gb.io.from_scipy_sparse(with_empty_rows(operand)).dup()  # keeps its rows in a list where few have any
     if scipy.sparse.issparse(operand):
         return gb.io.from_scipy_sparse(operand)
     match getattr(operand, "ndim", 0):
@@ -95,6 +110,30 @@ def _add(A: Any, B: Any, C: Any = None) -> Any:
     return total if C is None else total.ewise_add(C, binary.plus).new()
 
 
+def _min_plus(A: Any, x: Any) -> Any:
+    return _Least(A.mxv(x, semiring.min_plus).new())
+
+
+def _row_maxima(A: Any) -> Any:
+    return A.reduce_rowwise(monoid.max).new()
+
+
+def _row_sums(A: Any) -> Any:
+    return A.reduce_rowwise(monoid.plus).new()
+
+
+def _column_sums(A: Any) -> Any:
+    return A.reduce_columnwise(monoid.plus).new()
+
+
+def _total_sum(A: Any) -> Any:
+    return A.reduce_scalar(monoid.plus).new()
+
+
+def _multiply_three(A: Any, B: Any, C: Any) -> Any:
+    return A.ewise_mult(B, binary.times).new().ewise_mult(C, binary.times).new()
+
+
 CALLS: Mapping[str, Prepare] = {
     "spmv-csr": _all(_spmv),
     "residual": _all(_residual),
@@ -106,4 +145,12 @@ CALLS: Mapping[str, Prepare] = {
     "masked-spgemm": _all(_triangles),
     "add": _all(_add),
     "add-three": _all(_add),
+    "spmv-dcsr": _all(_spmv),
+    "spgemm-unordered": _all(_spgemm),
+    "min-plus": _all(_min_plus),
+    "row-maxima": _all(_row_maxima),
+    "row-sums": _all(_row_sums),
+    "column-sums": _all(_column_sums),
+    "total-sum": _all(_total_sum),
+    "multiply-three": _all(_multiply_three),
 }

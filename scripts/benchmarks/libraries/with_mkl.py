@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.entries import with_empty_rows
 from benchmarks.libraries import IN_PLACE, Call, Calls, Prepare
 from benchmarks.libraries.mkl_handles import (
     NO_TRANSPOSE,
@@ -29,7 +30,7 @@ def plain(result: Any) -> Any:
 
 def in_place(A: Handle, x: Any) -> Mapping[str, Call]:
     """Returns a multiplication into a vector that is there."""
-    y = np.zeros(A.shape[0])
+    y = np.zeros(A.shape[0], x.dtype)
     return {IN_PLACE: lambda: multiply(1.0, A, x, 0.0, y, NO_TRANSPOSE)}
 
 
@@ -57,7 +58,7 @@ def _mattransmul(o: Mapping[str, Any]) -> Calls:
 
 def _spmm(o: Mapping[str, Any]) -> Calls:
     A, X = Handle(o["A"]), o["X"]
-    Y = np.zeros((A.shape[0], X.shape[1]))
+    Y = np.zeros((A.shape[0], X.shape[1]), X.dtype)
     return {IN_PLACE: lambda: multiply_dense(A, X, Y)}
 
 
@@ -73,9 +74,12 @@ def _sum(o: Mapping[str, Any]) -> Call:
     return call
 
 
-def _product(o: Mapping[str, Any]) -> Call:
-    A, B = Handle(o["A"]), Handle(o["B"])
-    return lambda: product(A, B)
+def _product(*, ordered: bool) -> Prepare:
+    def prepare(o: Mapping[str, Any]) -> Call:
+        A, B = Handle(o["A"]), Handle(o["B"])
+        return lambda: product(A, B, ordered=ordered)
+
+    return prepare
 
 
 def _to_csr(o: Mapping[str, Any]) -> Call:
@@ -89,7 +93,9 @@ CALLS: Mapping[str, Prepare] = {
     "mattransmul-csr": _mattransmul,
     "mattransmul-csc": _mattransmul,
     "spmm": _spmm,
-    "spgemm": _product,
+    "spgemm": _product(ordered=True),
+    "spgemm-unordered": _product(ordered=False),
+    "spmv-dcsr": lambda o: in_place(Handle(with_empty_rows(o["A"])), o["x"]),
     "add": _sum,
     "add-three": _sum,
     "coo-to-csr": _to_csr,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -11,9 +12,10 @@ import numpy as np
 import scipy.sparse
 
 from benchmarks.canonical import Entries
-from benchmarks.entries import Coordinates, Ell, Fibers
+from benchmarks.entries import Coordinates, DoublyCompressed, Ell, Fibers
 from benchmarks.libraries import IN_PLACE, Call, Calls, Prepare
 from benchmarks.libraries import loops_dense as dense
+from benchmarks.libraries import loops_reductions as reductions
 from benchmarks.libraries import loops_sparse as sparse
 from benchmarks.libraries import loops_tensors as tensors
 
@@ -27,14 +29,23 @@ def set_threads(number: int) -> None:
     numba.set_num_threads(number)
 
 
+# Those that multiply coordinates by an extent, or walk along entries by sums of positions.
+_ADD_TO_PLACES = (dense.spmv_bsr, dense.spmv_coo)
 _SERIAL = (tensors.add, tensors.innerprod)
 # Sums that may be reordered become vector code; where that means gathers, it was slower by up to eight times.
-_REORDERED = (sparse.sddmm,)
+_REORDERED = (sparse.sddmm, reductions.total_sum, reductions.row_maxima)
+
+
+# Where the caller has named no folder, .build: beside the sources the two would be one file again.
+_CACHE = Path(numba.config.CACHE_DIR or Path(__file__).resolve().parents[3] / ".build" / "numba")  # type: ignore[attr-defined]
 
 
 @lru_cache
 def _compiled(loops: Callable[..., Any], *, parallel: bool) -> Any:
     fast = True if loops in _REORDERED else {"contract"}
+    # Its cache knows code by the text of a function alone: what one thread runs would be found for several.
+    options = f"{'parallel' if parallel else 'serial'}-{'fast' if fast is True else 'contract'}"
+    numba.config.CACHE_DIR = str(_CACHE / options)  # type: ignore[attr-defined]
     return numba.njit(cache=True, fastmath=fast, parallel=parallel)(loops)
 
 
@@ -50,6 +61,8 @@ def _arrays(operand: Any) -> list[Any]:
             return [operand.crd[0], operand.pos[0], operand.crd[1], operand.pos[1], operand.crd[2], operand.values]
         case Coordinates():
             return [operand.coords, operand.values]
+        case DoublyCompressed():
+            return [operand.rows, operand.pos, operand.crd, operand.values]
         case Ell():
             return [operand.columns, operand.values]
     match getattr(operand, "format", None):
@@ -66,11 +79,22 @@ def _taken(o: Mapping[str, Any]) -> list[Any]:
     return [array for operand in o.values() for array in _arrays(operand)]
 
 
+def _unsigned(arrays: Sequence[Any]) -> list[Any]:
+    """Returns arrays with positions and coordinates as unsigned numbers: signed ones may count from an array's end.
+
+    Each use of those as an index is a comparison. Loops that add to them stay with signed ones, since numba's sum of an
+    unsigned and a signed number may be in floating point.
+    """
+    return [array.view(np.uint32) if array.dtype == np.int32 and array.ndim else array for array in arrays]
+
+
 def _in_place(loops: Callable[..., Any], shape: Callable[[Mapping[str, Any]], Any], *, pieces: bool = False) -> Prepare:
     """Returns what runs loops that write an array of a shape, and take the number of pieces where there are any."""
 
     def prepare(o: Mapping[str, Any]) -> Calls:
-        arguments, result = _taken(o), np.zeros(shape(o))
+        arguments = _taken(o)
+        result = np.zeros(shape(o), arguments[-1].dtype)
+        arguments = arguments if loops in _ADD_TO_PLACES else _unsigned(arguments)
 
         def call() -> Any:
             _run(loops, *arguments, result, *(_THREADS if pieces else ()))
@@ -140,9 +164,41 @@ def _innerprod(o: Mapping[str, Any]) -> Call:
     return lambda: _run(tensors.innerprod, *arguments)
 
 
-def _spgemm(o: Mapping[str, Any]) -> Call:
-    arguments, columns = _taken(o), o["B"].shape[1]
-    return lambda: _matrix(o, *_run(sparse.spgemm, *arguments, columns, *_THREADS))
+def _spgemm(*, ordered: bool) -> Prepare:
+    def prepare(o: Mapping[str, Any]) -> Call:
+        arguments, columns = _taken(o), o["B"].shape[1]
+        return lambda: _matrix(o, *_run(sparse.spgemm, *arguments, columns, ordered, *_THREADS))
+
+    return prepare
+
+
+def _ttv_csf(o: Mapping[str, Any]) -> Call:
+    """The result has the fibres of the tensor, whose arrays it shares."""
+    T = o["T"]
+    arguments = _unsigned([T.pos[1], T.crd[2], T.values, o["v"]])
+    return lambda: _Lines(o, T.crd[0], T.pos[0], T.crd[1], _run(tensors.ttv_csf, *arguments))
+
+
+def _ttm_csf(o: Mapping[str, Any]) -> Call:
+    T = o["T"]
+    arguments = _unsigned([T.pos[1], T.crd[2], T.values, o["M"]])
+    return lambda: _Lines(o, T.crd[0], T.pos[0], T.crd[1], _run(tensors.ttm_csf, *arguments))
+
+
+def _row_maxima(o: Mapping[str, Any]) -> Calls:
+    A = o["A"]
+    (starts,), y = _unsigned([A.indptr]), np.zeros(A.shape[0])
+
+    def call() -> Any:
+        _run(reductions.row_maxima, A.shape[1], starts, A.data, y)
+        return y
+
+    return {IN_PLACE: call}
+
+
+def _total_sum(o: Mapping[str, Any]) -> Call:
+    values = o["A"].data
+    return lambda: _run(reductions.total_sum, values)
 
 
 def _rows(o: Mapping[str, Any]) -> int:
@@ -162,13 +218,22 @@ CALLS: Mapping[str, Prepare] = {
     "mttkrp-csf": _in_place(dense.mttkrp_csf, lambda o: (o["T"].shape[0], o["B"].shape[1])),
     "mttkrp-coo": _in_place(dense.mttkrp_coo, lambda o: (o["T"].shape[0], o["B"].shape[1]), pieces=True),
     "sddmm": _new(sparse.sddmm, lambda o, pos, crd, values: _Csr(pos, crd, values, o["S"].shape)),
-    "spgemm": _spgemm,
+    "spgemm": _spgemm(ordered=True),
     "add": _new(sparse.add, _matrix),
     "add-three": _new(sparse.add_three, _matrix),
-    "ttv-csf": _new(tensors.ttv_csf, _Lines),
+    "spgemm-unordered": _spgemm(ordered=False),
+    "multiply-three": _new(sparse.multiply_three, _matrix),
+    "spmv-dcsr": _in_place(dense.spmv_dcsr, _rows),
+    "min-plus": _in_place(reductions.min_plus, _rows),
+    "row-maxima": _row_maxima,
+    "row-sums": _in_place(reductions.row_sums, _rows),
+    "column-sums": _in_place(reductions.column_sums, lambda o: o["A"].shape[1], pieces=True),
+    "total-sum": _total_sum,
+    "ttv-csf": _ttv_csf,
     "ttv-coo": _new(tensors.ttv_coo, _Lines, pieces=True),
-    "ttm-csf": _new(tensors.ttm_csf, _Lines),
+    "ttm-csf": _ttm_csf,
     "ttm-coo": _new(tensors.ttm_coo, _Lines, pieces=True),
+    "ttm-chain": _in_place(tensors.ttm_chain, lambda o: (o["T"].shape[0], o["B"].shape[1], o["C"].shape[1])),
     "innerprod": _innerprod,
     "plus2": _new(tensors.add, _Tensor),
     "plus3": _plus_three,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.entries import with_empty_rows
 from benchmarks.libraries import Prepare
 from benchmarks.libraries.numpy_threads import set_blas_threads
 from benchmarks.programs import WORKLOADS
@@ -35,6 +36,11 @@ def _mattransmul(o: Mapping[str, Any]) -> Any:
     return lambda: o["alpha"] * (turned @ o["x"]) + o["beta"] * o["z"]
 
 
+def _spmv_dcsr(o: Mapping[str, Any]) -> Any:
+    A, x = with_empty_rows(o["A"]), o["x"]
+    return lambda: A @ x
+
+
 def _called(plan: Plan) -> Prepare:
     return lambda o: lambda: plan(**o)
 
@@ -47,6 +53,13 @@ CALLS: Mapping[str, Prepare] = {
     "mattransmul-csc": _mattransmul,
     "spmm": lambda o: lambda: o["A"] @ o["X"],
     "spgemm": lambda o: lambda: _sorted(o["A"] @ o["B"]),
+    "spgemm-unordered": lambda o: lambda: o["A"] @ o["B"],
+    "row-maxima": lambda o: lambda: o["A"].max(axis=1).toarray().ravel(),
+    "row-sums": lambda o: lambda: o["A"].sum(axis=1),
+    "column-sums": lambda o: lambda: o["A"].sum(axis=0),
+    "total-sum": lambda o: lambda: o["A"].sum(),
+    "multiply-three": lambda o: lambda: o["A"].multiply(o["B"]).multiply(o["C"]),
+    "spmv-dcsr": _spmv_dcsr,
     "spgemm-values": lambda o: lambda: _sorted(o["A"] @ o["B"]),
     "masked-spgemm": lambda o: lambda: o["L"].multiply(o["L"] @ o["L"]),
     "add": lambda o: lambda: total(o),

@@ -36,16 +36,23 @@ def plain(result: Any) -> Any:
         case torch.sparse_bsr:
             starts, columns = result.crow_indices().numpy(), result.col_indices().numpy()
             return scipy.sparse.bsr_array((result.values().numpy(), columns, starts), shape=shape)
-    return result.numpy()
+    return (result.float() if result.dtype == torch.bfloat16 else result).numpy()
+
+
+def _array(values: Any) -> Any:
+    """Returns an array over the same memory; NumPy has no bf16 of its own."""
+    if values.dtype.name == "bfloat16":
+        return torch.from_numpy(values.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(values)
 
 
 def _taken(operand: Any) -> Any:
     """Returns an operand over the same memory, where coordinates may have 32 bits."""
     if isinstance(operand, np.ndarray):
-        return torch.from_numpy(operand)
+        return _array(operand)
     if not scipy.sparse.issparse(operand):
         return operand
-    values, shape = torch.from_numpy(operand.data), operand.shape
+    values, shape = _array(operand.data), operand.shape
     if operand.format == "coo":
         indices = torch.from_numpy(np.stack((operand.row, operand.col)).astype(np.int64))
         return torch.sparse_coo_tensor(indices, values, shape, is_coalesced=True)
@@ -69,7 +76,7 @@ def _all(call: Callable[..., Any]) -> Prepare:
 def _product(o: Mapping[str, Any]) -> Calls:
     """Multiplies by a dense vector or matrix, in place."""
     A, X = map(_taken, o.values())
-    Y = torch.empty(A.shape[0], *X.shape[1:], dtype=torch.float64)
+    Y = torch.empty(A.shape[0], *X.shape[1:], dtype=X.dtype)
     multiply = torch.mv if X.ndim == 1 else torch.mm
     return {IN_PLACE: lambda: multiply(A, X, out=Y)}
 
@@ -120,6 +127,7 @@ CALLS: Mapping[str, Prepare] = {
     "spmv-coo": _coo_product,
     "spmv-bsr": _product,
     "residual": _all(_residual),
+    "total-sum": _all(lambda A: A.values().sum()),
     "mattransmul-csr": _all(_mattransmul),
     "mattransmul-csc": _all(_mattransmul),
     "spmm": _product,
