@@ -25,7 +25,7 @@ from benchmarks.roofline import Roofline
 from benchmarks.rounds import Entrant, until_time_is_up
 from benchmarks.shapes import matrix_shapes, shape_inputs
 from benchmarks.shapes.matrix_shapes import MATRICES, elements, grid, kronecker
-from benchmarks.shapes.shape_contests import DEFAULT_SIZE, LARGE, STREAMING, contests
+from benchmarks.shapes.shape_contests import DEFAULT_SIZE, FEW_PEERS, LARGE, STREAMING, contests
 from benchmarks.shapes.shape_inputs import SHAPES, made, named, size_of
 from benchmarks.shapes.shape_kernels import SHAPE_KERNELS
 from benchmarks.shapes.shape_summary import case_table, summarized
@@ -203,6 +203,15 @@ def test_the_package_takes_part_by_the_profile_of_another_machine(tmp_path: Path
     row = row_of("SpMV", Contest("SpMV CSR", "tiny", "SpMV CSR"), outcome, {1: _ROOFLINE})
     assert row.aside[FORCED][1] > 0
     assert row.fastest == {}
+
+
+def test_where_memory_is_short_few_are_asked(tmp_path: Path) -> None:
+    made = Match([OURS, "SciPy", "C"], tmp_path, [1])
+    try:
+        outcome = made.play("row sums", "5-point grid, 1e3", until_time_is_up(0.0), FEW_PEERS)
+    finally:
+        made.stop()
+    assert {entrant.library for entrant in outcome.samples} | outcome.absent.keys() == {OURS, *FEW_PEERS}
 
 
 @pytest.mark.parametrize(
