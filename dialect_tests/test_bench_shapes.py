@@ -34,8 +34,10 @@ from benchmarks.shapes.tensor_shapes import TENSORS, long_fibres, short_fibres
 from click.testing import CliRunner
 
 _TINY = contests([1000])
-# A contest of each kernel.
+# A contest of each kernel, and other sections' kernels that there are loops in C for.
 _ONE_EACH = {contest.kernel: contest.source for contest in _TINY.values()}
+_ONE_EACH |= {"mattransmul CSC": "web, 1e3", "SpMV DIA": "bands, 1e3", "SpMV BSR 4 x 4": "tiny"}
+_ONE_EACH |= dict.fromkeys(("TTM CSF", "MTTKRP CSF", "MTTKRP COO"), "short fibres, 1e3")
 
 
 @pytest.fixture(scope="module")

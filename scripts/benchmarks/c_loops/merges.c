@@ -23,7 +23,8 @@ void add_count(Int rows, const Int *restrict pa, const Int *restrict ca, const I
 }
 
 void add_fill(Int rows, const Int *restrict pa, const Int *restrict ca, const T *restrict va, const Int *restrict pb,
-              const Int *restrict cb, const T *restrict vb, const Int *restrict pos, Int *restrict crd, T *restrict values) {
+              const Int *restrict cb, const T *restrict vb, const Int *restrict pos, Int *restrict crd,
+              T *restrict values) {
 #pragma omp parallel for schedule(static)
   for (Int i = 0; i < rows; i++) {
     Int p = pa[i], q = pb[i], at = pos[i];
@@ -40,8 +41,8 @@ void add_fill(Int rows, const Int *restrict pa, const Int *restrict ca, const T 
 }
 
 // Writes where the rows of A .* B .* C begin.
-void multiply_count(Int rows, const Int *restrict pa, const Int *restrict ca, const Int *restrict pb, const Int *restrict cb,
-                    const Int *restrict pc, const Int *restrict cc, Int *restrict pos) {
+void multiply_count(Int rows, const Int *restrict pa, const Int *restrict ca, const Int *restrict pb,
+                    const Int *restrict cb, const Int *restrict pc, const Int *restrict cc, Int *restrict pos) {
 #pragma omp parallel for schedule(static)
   for (Int i = 0; i < rows; i++) {
     Int p = pa[i], q = pb[i], r = pc[i], count = 0;
@@ -58,9 +59,10 @@ void multiply_count(Int rows, const Int *restrict pa, const Int *restrict ca, co
   sum_up(rows, pos);
 }
 
-void multiply_fill(Int rows, const Int *restrict pa, const Int *restrict ca, const T *restrict va, const Int *restrict pb,
-                   const Int *restrict cb, const T *restrict vb, const Int *restrict pc, const Int *restrict cc,
-                   const T *restrict vc, const Int *restrict pos, Int *restrict crd, T *restrict values) {
+void multiply_fill(Int rows, const Int *restrict pa, const Int *restrict ca, const T *restrict va,
+                   const Int *restrict pb, const Int *restrict cb, const T *restrict vb, const Int *restrict pc,
+                   const Int *restrict cc, const T *restrict vc, const Int *restrict pos, Int *restrict crd,
+                   T *restrict values) {
 #pragma omp parallel for schedule(static)
   for (Int i = 0; i < rows; i++) {
     Int p = pa[i], q = pb[i], r = pc[i], at = pos[i];
@@ -95,7 +97,9 @@ void spgemm_count(Int rows, Int columns, const Int *restrict pa, const Int *rest
   sum_up(rows, pos);
 }
 
-static int by_column(const void *a, const void *b) { return (*(const Int *)a > *(const Int *)b) - (*(const Int *)a < *(const Int *)b); }
+static int by_column(const void *a, const void *b) {
+  return (*(const Int *)a > *(const Int *)b) - (*(const Int *)a < *(const Int *)b);
+}
 
 // Short rows are sorted by insertion, which whoever knows qsort's calls does.
 static void sort(Int *crd, Int count) {

@@ -22,16 +22,16 @@ void transpose(Int rows, Int columns, const Int *restrict pos, const Int *restri
 }
 
 // Sorted entries have their columns and values in place.
-void sorted_coo_to_csr(Int entries, Int rows, const Int *restrict row, const Int *restrict crd, const T *restrict values,
-                       Int *restrict to_pos, Int *restrict to_crd, T *restrict to_values) {
+void sorted_coo_to_csr(Int entries, Int rows, const Int *restrict row, const Int *restrict crd,
+                       const T *restrict values, Int *restrict to_pos, Int *restrict to_crd, T *restrict to_values) {
   counted(entries, rows, row, to_pos);
   memcpy(to_crd, crd, entries * sizeof(Int));
   memcpy(to_values, values, entries * sizeof(T));
 }
 
 // By columns first, then by rows, which leaves rows sorted. Entries of one place stay apart: there are none here.
-void coo_to_csr(Int entries, Int rows, Int columns, const Int *restrict row, const Int *restrict crd, const T *restrict values,
-                Int *restrict to_pos, Int *restrict to_crd, T *restrict to_values) {
+void coo_to_csr(Int entries, Int rows, Int columns, const Int *restrict row, const Int *restrict crd,
+                const T *restrict values, Int *restrict to_pos, Int *restrict to_crd, T *restrict to_values) {
   Int *by_column = malloc((columns + 1) * sizeof(Int)), *order = malloc(entries * sizeof(Int));
   counted(entries, columns, crd, by_column);
   for (Int p = 0; p < entries; p++) order[by_column[crd[p]]++] = p;

@@ -57,13 +57,29 @@ void spmv_ell(Int rows, Int slots, const Int *restrict columns, const T *restric
   }
 }
 
+// Diagonal after diagonal, in blocks of rows that stay in the first cache.
+void spmv_dia(Int rows, Int columns, Int diagonals, Int width, const Int *restrict offsets, const T *restrict data,
+              const T *restrict x, T *restrict y) {
+#pragma omp parallel for schedule(static)
+  for (Int first = 0; first < rows; first += 1024) {
+    Int last = first + 1024 < rows ? first + 1024 : rows;
+    memset(y + first, 0, (last - first) * sizeof(T));
+    for (Int d = 0; d < diagonals; d++) {
+      Int offset = offsets[d], most = columns < width ? columns : width;
+      Int begin = first < -offset ? -offset : first, end = last + offset < most ? last : most - offset;
+      const T *values = data + (int64_t)d * width + offset, *part = x + offset;
+      for (Int i = begin; i < end; i++) y[i] += values[i] * part[i];
+    }
+  }
+}
+
 #define BLOCKS(SIDE)                                                                                                   \
-  static void bsr_##SIDE(Int rows, const Int *restrict pos, const Int *restrict crd, const T *restrict values,              \
-                         const T *restrict x, T *restrict y) {                                                        \
-    _Pragma("omp parallel for schedule(static)") for (Int i = 0; i < rows; i++) {                                       \
+  static void bsr_##SIDE(Int rows, const Int *restrict pos, const Int *restrict crd, const T *restrict values,         \
+                         const T *restrict x, T *restrict y) {                                                         \
+    _Pragma("omp parallel for schedule(static)") for (Int i = 0; i < rows; i++) {                                      \
       S total[SIDE] = {0};                                                                                             \
-      for (Int p = pos[i]; p < pos[i + 1]; p++) {                                                                        \
-        const T *block = values + (int64_t)p * SIDE * SIDE, *part = x + (int64_t)crd[p] * SIDE;                       \
+      for (Int p = pos[i]; p < pos[i + 1]; p++) {                                                                      \
+        const T *block = values + (int64_t)p * SIDE * SIDE, *part = x + (int64_t)crd[p] * SIDE;                        \
         for (int a = 0; a < SIDE; a++)                                                                                 \
           for (int b = 0; b < SIDE; b++) total[a] += wide(block[a * SIDE + b]) * wide(part[b]);                        \
       }                                                                                                                \
@@ -96,9 +112,21 @@ void residual(Int rows, const T *restrict b, const Int *restrict pos, const Int 
   }
 }
 
+// By columns of A, which are the rows of its transpose.
+void mattransmul_columns(Int columns, T alpha, const Int *restrict pos, const Int *restrict crd,
+                         const T *restrict values, const T *restrict x, T beta, const T *restrict z, T *restrict y) {
+#pragma omp parallel for schedule(static)
+  for (Int j = 0; j < columns; j++) {
+    T total = 0;
+    for (Int p = pos[j]; p < pos[j + 1]; p++) total += values[p] * x[crd[p]];
+    y[j] = alpha * total + beta * z[j];
+  }
+}
+
 // Rows are scattered; further threads have a vector of their own each, which are added.
-void mattransmul(Int rows, Int columns, T alpha, const Int *restrict pos, const Int *restrict crd, const T *restrict values,
-                 const T *restrict x, T beta, const T *restrict z, T *restrict y, Int pieces) {
+void mattransmul(Int rows, Int columns, T alpha, const Int *restrict pos, const Int *restrict crd,
+                 const T *restrict values, const T *restrict x, T beta, const T *restrict z, T *restrict y,
+                 Int pieces) {
   T *own = pieces > 1 ? calloc((size_t)(pieces - 1) * columns, sizeof(T)) : NULL;
 #pragma omp parallel for schedule(static, 1)
   for (Int n = 0; n < pieces; n++) {
@@ -119,11 +147,11 @@ void mattransmul(Int rows, Int columns, T alpha, const Int *restrict pos, const 
 }
 
 #define COLUMNS(K)                                                                                                     \
-  static void spmm_##K(Int rows, const Int *restrict pos, const Int *restrict crd, const T *restrict values,                \
-                       const T *restrict X, T *restrict Y) {                                                          \
-    _Pragma("omp parallel for schedule(static)") for (Int i = 0; i < rows; i++) {                                       \
+  static void spmm_##K(Int rows, const Int *restrict pos, const Int *restrict crd, const T *restrict values,           \
+                       const T *restrict X, T *restrict Y) {                                                           \
+    _Pragma("omp parallel for schedule(static)") for (Int i = 0; i < rows; i++) {                                      \
       S total[K] = {0};                                                                                                \
-      for (Int p = pos[i]; p < pos[i + 1]; p++) {                                                                        \
+      for (Int p = pos[i]; p < pos[i + 1]; p++) {                                                                      \
         S value = wide(values[p]);                                                                                     \
         const T *row = X + (int64_t)crd[p] * K;                                                                        \
         for (int c = 0; c < K; c++) total[c] += value * wide(row[c]);                                                  \

@@ -36,7 +36,8 @@ void row_sums(Int rows, const Int *restrict pos, const T *restrict values, T *re
   }
 }
 
-void column_sums(Int columns, Int entries, const Int *restrict crd, const T *restrict values, T *restrict y, Int pieces) {
+void column_sums(Int columns, Int entries, const Int *restrict crd, const T *restrict values, T *restrict y,
+                 Int pieces) {
   T *own = pieces > 1 ? calloc((size_t)(pieces - 1) * columns, sizeof(T)) : NULL;
 #pragma omp parallel for schedule(static, 1)
   for (Int n = 0; n < pieces; n++) {

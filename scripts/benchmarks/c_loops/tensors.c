@@ -2,8 +2,8 @@
 #include "element.h"
 
 // The result has the fibres of the tensor, whose arrays it shares.
-void ttv_csf(Int fibres, const Int *restrict pos, const Int *restrict crd, const T *restrict values, const T *restrict v,
-             T *restrict sums) {
+void ttv_csf(Int fibres, const Int *restrict pos, const Int *restrict crd, const T *restrict values,
+             const T *restrict v, T *restrict sums) {
 #pragma omp parallel for schedule(static)
   for (Int b = 0; b < fibres; b++) {
     T total = 0;
@@ -76,6 +76,58 @@ void ttm_chain(Int rows, Int roots, const Int *restrict crd0, const Int *restric
         for (int s = 0; s < RANK; s++) fibre[s] += values[p] * C[(int64_t)crd2[p] * RANK + s];
       for (int r = 0; r < RANK; r++)
         for (int s = 0; s < RANK; s++) out[r * RANK + s] += left[r] * fibre[s];
+    }
+  }
+}
+
+// A fibre times M's rows, into the result's rows of that fibre.
+void ttm_csf(Int fibres, const Int *restrict pos, const Int *restrict crd, const T *restrict values,
+             const T *restrict M, T *restrict sums) {
+#pragma omp parallel for schedule(static)
+  for (Int b = 0; b < fibres; b++) {
+    T total[RANK] = {0};
+    for (Int p = pos[b]; p < pos[b + 1]; p++)
+      for (int r = 0; r < RANK; r++) total[r] += values[p] * M[(int64_t)crd[p] * RANK + r];
+    for (int r = 0; r < RANK; r++) sums[(int64_t)b * RANK + r] = total[r];
+  }
+}
+
+#define COLUMNS 32
+// A(i,r) = T(i,j,k) * B(j,r) * C(k,r): a fibre times C's rows first, then once by B's row.
+void mttkrp_csf(Int rows, Int roots, const Int *restrict crd0, const Int *restrict pos1, const Int *restrict crd1,
+                const Int *restrict pos2, const Int *restrict crd2, const T *restrict values, const T *restrict B,
+                const T *restrict C, T *restrict A) {
+  memset(A, 0, (size_t)rows * COLUMNS * sizeof(T));
+#pragma omp parallel for schedule(dynamic, 16)
+  for (Int a = 0; a < roots; a++) {
+    T total[COLUMNS] = {0};
+    for (Int b = pos1[a]; b < pos1[a + 1]; b++) {
+      const T *factor = B + (int64_t)crd1[b] * COLUMNS;
+      T fibre[COLUMNS] = {0};
+      for (Int p = pos2[b]; p < pos2[b + 1]; p++)
+        for (int r = 0; r < COLUMNS; r++) fibre[r] += values[p] * C[(int64_t)crd2[p] * COLUMNS + r];
+      for (int r = 0; r < COLUMNS; r++) total[r] += fibre[r] * factor[r];
+    }
+    for (int r = 0; r < COLUMNS; r++) A[(int64_t)crd0[a] * COLUMNS + r] = total[r];
+  }
+}
+
+// The same by entries: each row of the result is kept while its entries last.
+void mttkrp_coo(Int rows, Int entries, const Int *restrict coords, const T *restrict values, const T *restrict B,
+                const T *restrict C, T *restrict A, Int pieces) {
+  memset(A, 0, (size_t)rows * COLUMNS * sizeof(T));
+#pragma omp parallel for schedule(static, 1)
+  for (Int n = 0; n < pieces; n++) {
+    Int p = cut(entries, coords, n, pieces), last = cut(entries, coords, n + 1, pieces);
+    while (p < last) {
+      Int i = coords[3 * (int64_t)p];
+      T total[COLUMNS] = {0};
+      for (; p < last && coords[3 * (int64_t)p] == i; p++) {
+        const Int *at = coords + 3 * (int64_t)p;
+        const T *b = B + (int64_t)at[1] * COLUMNS, *c = C + (int64_t)at[2] * COLUMNS;
+        for (int r = 0; r < COLUMNS; r++) total[r] += values[p] * b[r] * c[r];
+      }
+      for (int r = 0; r < COLUMNS; r++) A[(int64_t)i * COLUMNS + r] = total[r];
     }
   }
 }

@@ -122,6 +122,18 @@ def _mattransmul(o: Operands) -> Calls:
     return _writes("products.mattransmul", _like(A, A.shape[1]), *first, float(o["beta"]), z, pieces=True)
 
 
+def _mattransmul_columns(o: Operands) -> Calls:
+    A, x, z = o["A"], o["x"], o["z"]
+    first = A.shape[1], float(o["alpha"]), *_csr(A), x
+    return _writes("products.mattransmul_columns", _like(A, A.shape[1]), *first, float(o["beta"]), z)
+
+
+def _spmv_dia(o: Operands) -> Calls:
+    A, x = o["A"], o["x"]
+    extents = *A.shape, A.offsets.size, A.data.shape[1]
+    return _writes("products.spmv_dia", _like(A, A.shape[0]), *extents, A.offsets.astype(np.int32), A.data, x)
+
+
 def _spmm(o: Operands) -> Calls:
     A, X = o["A"], o["X"]
     return _writes("products.spmm", _like(A, A.shape[0], X.shape[1]), A.shape[0], X.shape[1], *_csr(A), X)
@@ -245,6 +257,30 @@ def _ttm_chain(o: Operands) -> Calls:
     return _writes("tensors.ttm_chain", _like(T, T.shape[0], B.shape[1], C.shape[1]), T.shape[0], *levels, B, C)
 
 
+def _ttm_csf(o: Operands) -> Call:
+    T, M = o["T"], o["M"]
+    loops = _Loops("tensors.ttm_csf", M.dtype, T.crd[1].size, T.pos[1], T.crd[2], T.values, M)
+
+    def call() -> Any:
+        sums = np.empty((T.crd[1].size, M.shape[1]))
+        loops(sums)
+        return lambda: _lines(T.shape, T.crd[0], T.pos[0], T.crd[1], sums)
+
+    return call
+
+
+def _mttkrp_csf(o: Operands) -> Calls:
+    T, B, C = o["T"], o["B"], o["C"]
+    levels = T.crd[0].size, T.crd[0], T.pos[0], T.crd[1], T.pos[1], T.crd[2], T.values
+    return _writes("tensors.mttkrp_csf", _like(T, T.shape[0], B.shape[1]), T.shape[0], *levels, B, C)
+
+
+def _mttkrp_coo(o: Operands) -> Calls:
+    T, B, C = o["T"], o["B"], o["C"]
+    entries = T.shape[0], T.values.size, T.coords, T.values
+    return _writes("tensors.mttkrp_coo", _like(T, T.shape[0], B.shape[1]), *entries, B, C, pieces=True)
+
+
 def _packed(name: str, *, columns: bool) -> Prepare:
     """Returns what makes rows of coordinates."""
 
@@ -282,6 +318,8 @@ CALLS: Mapping[str, Prepare] = {
     "spmv-bsr": _spmv_bsr,
     "residual": _residual,
     "mattransmul-csr": _mattransmul,
+    "mattransmul-csc": _mattransmul_columns,
+    "spmv-dia": _spmv_dia,
     "spmm": _spmm,
     "sddmm": _sddmm,
     "spgemm": _spgemm(ordered=True),
@@ -295,7 +333,10 @@ CALLS: Mapping[str, Prepare] = {
     "multiply-three": _merged("multiply"),
     "ttv-csf": _ttv_csf,
     "ttv-coo": _ttv_coo,
+    "ttm-csf": _ttm_csf,
     "ttm-chain": _ttm_chain,
+    "mttkrp-csf": _mttkrp_csf,
+    "mttkrp-coo": _mttkrp_coo,
     "pack": _packed("coo_to_csr", columns=True),
     "pack-sorted": _packed("sorted_coo_to_csr", columns=False),
     "coo-to-csr": _packed("sorted_coo_to_csr", columns=False),
