@@ -84,10 +84,17 @@ def test_sums_of_several_entries_are_folded_together(out: str, shuffles: int, mo
 
 
 def test_it_says_why_each_entry_is_summed_by_itself() -> None:
-    said = said_by("several-entries", SAMPLED, "CSR", options=NARROW, S="CSR", X="", Y="")
-    assert said == ["k: the vectors of this machine have no masks, or not 4 lanes"]
+    plain = (("bits", 128), ("masks", False), ("fma", False))
+    for options, dtype in ((plain, "f64"), (NARROW, "bf16")):
+        said = said_by("several-entries", SAMPLED, "CSR", dtype, options, S="CSR", X="", Y="")
+        assert said == ["k: the vectors of this machine have no masks, or not 4 lanes"]
     said = said_by("several-entries", SAMPLED, "dense", S="CSR", X="", Y="")
     assert said == ["k: sums are not stored side by side: the result is not one element at each entry"]
+
+
+def test_it_says_that_several_entries_are_summed_at_once_on_avx2() -> None:
+    for dtype in ("f32", "f64"):
+        assert said_by("several-entries", SAMPLED, "CSR", dtype, NARROW, S="CSR", X="", Y="") == ["applied to k"]
 
 
 def test_it_says_which_dense_rows_are_summed_by_vectors() -> None:

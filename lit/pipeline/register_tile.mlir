@@ -7,8 +7,23 @@
 // over entries, and starts from C's initial value: C is written once, and never read.
 
 // CHECK: func.func @kernel({{.*}}%[[C:[a-z0-9_]+]]: memref<?x?xf64>)
-// CHECK: %[[ZEROS:[a-z0-9_]+]] = arith.constant dense<0.000000e+00> : vector<16xf64>
+// CHECK-DAG: %[[ZEROS:[a-z0-9_]+]] = arith.constant dense<0.000000e+00> : vector<16xf64>
 // CHECK-NOT: linalg.generic
+// Rows of up to two vectors have loops of their own, which are in no doubt about tiles: of half a vector, of less than
+// one with a mask, of one, and so on.
+// CHECK: %[[NARROW:[a-z0-9_]+]] = arith.cmpi ule, %{{.+}}, %c16
+// CHECK: scf.if %[[NARROW]]
+// CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0 to
+// Entries are added to one vector by turns with another one: none waits for the sum of the one before.
+// CHECK: scf.for %{{.+}} iter_args(%[[FIRST:[a-z0-9_]+]] = %{{.+}}, %[[SECOND:[a-z0-9_]+]] = %{{.+}}) -> (vector<8xf64>, vector<8xf64>)
+// CHECK: %[[AFTER:[a-z0-9_]+]] = vector.fma %{{.+}}, %{{.+}}, %[[FIRST]] : vector<8xf64>
+// CHECK-NEXT: scf.yield %[[SECOND]], %[[AFTER]]
+// CHECK: scf.for {{.+}} -> (vector<4xf64>, vector<4xf64>)
+// CHECK: vector.create_mask %{{.+}} : vector<8xi1>
+// CHECK: vector.maskedstore
+// CHECK: scf.for {{.+}} -> (vector<16xf64>)
+// CHECK: vector.create_mask %{{.+}} : vector<16xi1>
+// CHECK: vector.maskedstore
 // CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0 to
 // CHECK: scf.for %[[AT:[a-z0-9_]+]] = %c0 to %{{[a-z0-9_]+}} step %c16
 // CHECK-NEXT: %[[LAST:[a-z0-9_]+]] = scf.for %{{.+}} iter_args(%[[SUM:[a-z0-9_]+]] = %[[ZEROS]]) -> (vector<16xf64>)
@@ -22,7 +37,7 @@
 // CHECK: loop_annotation = #[[ROLLED:loop_annotation]]
 // CHECK: scf.if
 // CHECK: vector.create_mask %{{.+}} : vector<8xi1>
-// CHECK-NEXT: scf.for {{.+}} -> (vector<8xf64>)
+// CHECK-NEXT: scf.for {{.+}} -> (vector<8xf64>, vector<8xf64>)
 // CHECK: vector.maskedstore
 // The loops cover all rows and columns of C, which the runtime guarantees; others would not be initialised.
 // CHECK: memref.store %{{.+}}, %[[C]][%[[ROW]], %{{.+}}]

@@ -44,7 +44,7 @@ __all__ = [
 _ANNOTATION = "loop_annotation"
 
 # What `arith.cmpi` calls its comparisons of integers: those with a sign begin with s.
-PREDICATES = {"eq": 0, "ne": 1, "sge": 5, "ult": 6, "ule": 7, "ugt": 8}
+PREDICATES = {"eq": 0, "ne": 1, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8}
 
 
 def operation(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:

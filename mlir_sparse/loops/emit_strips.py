@@ -39,6 +39,7 @@ def masked_rest(
     lanes: int,
     carried: Sequence[ir.Value],
     iteration: Callable[[ir.Value], Sequence[ir.Value]],
+    masked: Callable[[ir.Value, int], ir.Value] = mask_of,
 ) -> list[ir.Value]:
     """Writes what is done for fewer elements than a vector has, if there are any.
 
@@ -48,6 +49,7 @@ def masked_rest(
         lanes: of the vectors.
         carried: the vectors before it.
         iteration: makes new ones of them, given the mask of the elements that there are.
+        masked: makes that mask, given how many there are.
 
     Returns:
         the vectors after it.
@@ -55,7 +57,7 @@ def masked_rest(
     left = build.subtract(upper, at)
 
     def some() -> list[ir.Value]:
-        mask = mask_of(left, lanes)
+        mask = masked(left, lanes)
         # Zeros in place of what there is not, times what is not finite, are no zeros.
         return [build.select(mask, now, so_far) for now, so_far in zip(iteration(mask), carried, strict=True)]
 

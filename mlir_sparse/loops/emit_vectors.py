@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 
-__all__ = ["broadcast", "lane_numbers", "mask_of", "slice_of", "splat_number", "sum_of_lanes"]
+__all__ = ["broadcast", "lane_numbers", "mask_of", "slice_of", "splat_number", "sum_of_lanes", "wide_mask_of"]
 
 
 def broadcast(value: ir.Value, lanes: int) -> ir.Value:
@@ -46,3 +46,15 @@ def mask_of(count: ir.Value, lanes: int) -> ir.Value:
     """Returns the mask of the first lanes of a vector, as many as there are places."""
     kind = ir.VectorType.get([lanes], ir.IntegerType.get_signless(1))
     return build.operation("vector.create_mask", kind, count)
+
+
+def wide_mask_of(count: ir.Value, lanes: int, bits: int) -> ir.Value:
+    """Returns the same mask, compared as integers as wide as elements.
+
+    LLVM compares again at each use, and AVX2's masks are as wide as what they are for: so it takes one instruction.
+    """
+    number = ir.IntegerType.get_signless(bits)
+    kind = ir.VectorType.get([lanes], number)
+    places = ir.Attribute.parse(f"dense<{list(range(lanes))}> : vector<{lanes}xi{bits}>")
+    last = broadcast(build.cut(count, number), lanes)
+    return build.compare("sgt", last, build.operation("arith.constant", kind, value=places))

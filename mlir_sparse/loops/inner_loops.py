@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of, computes_lanes, element_bits, is_pure, is_truth
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.regions import operations_in
@@ -52,6 +53,11 @@ class Line:
     def streams(self) -> list[MemoryAccess]:
         """Returns the loads of consecutive elements."""
         return [load for load in self.loads if load.loaded in self.varying]
+
+    @property
+    def narrowest(self) -> int:
+        """Returns the width of the narrowest elements that are loaded or stored side by side."""
+        return min(build.width_of(build.element_of(access.buffer)) for access in (*self.streams, *self.stores))
 
 
 def line_of(loop: ForLoop) -> Line | Missed:

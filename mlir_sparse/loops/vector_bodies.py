@@ -10,7 +10,7 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import prefetch_row
-from mlir_sparse.loops.emit_vectors import broadcast, splat_number
+from mlir_sparse.loops.emit_vectors import broadcast, slice_of, splat_number
 from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.value_origins import made_by, result_maker
 
@@ -25,6 +25,7 @@ class Tile:
         start: the first.
         size: how many.
         mask: which of them there are; None for all.
+        there: how many there are where stores have no masks; None where they have, or all are there.
         fuses: whether products are added without rounding in between.
         distance: how many entries before their iteration rows are prefetched; 0 for not at all.
         rolled: whether LLVM is to leave the loops around it as they are: an iteration with few vectors waits for the
@@ -37,6 +38,7 @@ class Tile:
     fuses: bool
     distance: int = 0
     rolled: bool = False
+    there: ir.Value | None = None
 
     def of(self, element: ir.Type) -> ir.Type:
         """Returns the type of a vector of elements."""
@@ -55,8 +57,31 @@ def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.
     """Stores consecutive elements, as many as there are."""
     if tile.mask is None:
         ir.Operation.create("vector.store", operands=[value, buffer, *at])
-    else:
+    elif tile.there is None:
         ir.Operation.create("vector.maskedstore", operands=[buffer, *at, tile.mask, value])
+    else:
+        _store_parts(tile.there, value, buffer, at)
+
+
+def _store_parts(count: ir.Value, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value]) -> None:
+    """Stores the first elements of a vector, fewer than it has: halves, each if a bit of their number says so.
+
+    AVX2's masked stores take AMD's processors 40 operations. How many elements there are is the same for all rows,
+    so that branches are foreseen.
+    """
+    *row, first = at
+    size = ir.VectorType(value.type).shape[0] // 2
+    while size:
+        bit = build.bits_of("andi", count, build.constant(size))
+        whole = build.compare("ne", bit, build.constant(0))
+        low, high = (slice_of(value, offset, size) for offset in (0, size))
+        operands = [low, buffer, *row, first]
+        build.branch(whole, lambda operands=operands: _store(operands))  # type: ignore[misc]
+        value, first, size = build.select(whole, high, low), build.add(first, bit), size // 2
+
+
+def _store(operands: Sequence[ir.Value]) -> None:
+    ir.Operation.create("vector.store", operands=operands)
 
 
 class VectorValues:

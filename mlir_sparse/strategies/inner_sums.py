@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
@@ -91,6 +92,7 @@ class InnerSum:
         self.place = at
         self.accumulated = accumulated
         self.lanes = target.lanes_of(line.bits)
+        self.masks = target.masks_loads(line.narrowest)
 
     def run(self) -> None:
         """Puts them in place of the loop."""
@@ -107,11 +109,11 @@ class InnerSum:
             ends = [whole_end(at, upper, size) for size in (wide, self.lanes)]
             accumulator = self._loop(at, ends[0], wide, self.nothing(wide, first.type))
             accumulator = self._loop(ends[0], ends[1], self.lanes, self._folded(accumulator))
-            if self.target.masks:
+            if self.masks:
                 accumulator = self._masked(ends[1], upper, accumulator)
             total = self.accumulated.joined(first, self.accumulated.of_lanes(accumulator))
             values = self._after(total)
-            if not self.target.masks:
+            if not self.masks:
                 loop.set_lower(ends[1])
                 for place, value in enumerate(values):
                     loop.set_start(place, value)
@@ -135,7 +137,8 @@ class InnerSum:
         def some(mask: ir.Value) -> list[ir.Value]:
             return [self.iteration(Tile(at, self.lanes, mask, self.target.fuses), accumulator)]
 
-        return masked_rest(at, upper, self.lanes, [accumulator], some)[0]
+        masked = partial(self.target.mask_of, bits=self.line.bits)
+        return masked_rest(at, upper, self.lanes, [accumulator], some, masked)[0]
 
     def iteration(self, tile: Tile, accumulator: ir.Value) -> ir.Value:
         """Writes one iteration of the loop for the places of a tile; returns the sums after it."""

@@ -8,6 +8,7 @@ numbers by a third of the operations that each would take alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
@@ -32,6 +33,7 @@ from mlir_sparse.strategies.inner_sums import InnerSum, sum_of, summed_lines
 __all__ = ["SEVERAL_ENTRIES"]
 
 _ENTRIES = 4
+_LINE = 512  # bits that caches hold together
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def _applies(line: Line, nest: Nest) -> _EntrySums | Missed:
     """Returns the loop around a sum as one over entries, each with a sum of its own, or why it is none."""
     target = Target.of(nest.options)
     lanes = target.lanes_of(line.bits)
-    if not target.masks or lanes < _ENTRIES or lanes % _ENTRIES:
+    if not target.masks_loads(line.narrowest) or lanes < _ENTRIES or lanes % _ENTRIES:
         return Missed(f"the vectors of this machine have no masks, or not {_ENTRIES} lanes")
     loop = loop_of(line.loop.around)
     if not isinstance(loop, ForLoop) or loop.results or loop.step != 1:
@@ -93,7 +95,8 @@ class _Several:
     def __init__(self, entries: _EntrySums, target: Target) -> None:
         self.entries = entries
         self.target = target
-        self.lanes = target.lanes_of(entries.line.bits)
+        # Rows are asked for by the lines of caches, so that no vectors are less.
+        self.lanes = max(target.lanes_of(entries.line.bits), _LINE // entries.line.bits)
 
     def run(self) -> None:
         """Puts it before the loop over entries, which begins behind the last whole group."""
@@ -159,7 +162,8 @@ class _Several:
             tile = Tile(end, self.lanes, mask, self.target.fuses)
             return [each.iteration(tile, so_far) for each, so_far in zip(sums, accumulators, strict=True)]
 
-        return _folded(masked_rest(end, upper, self.lanes, accumulators, some))
+        masked = partial(self.target.mask_of, bits=self.entries.line.bits)
+        return _folded(masked_rest(end, upper, self.lanes, accumulators, some, masked))
 
 
 def _folded(vectors: Sequence[ir.Value]) -> ir.Value:
