@@ -11,7 +11,7 @@ from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.pipeline import Pipeline
 
-__all__ = ["ADD", "NARROW", "SPMM", "SPMV", "TRANSPOSED", "said_by"]
+__all__ = ["ADD", "MASKED", "NARROW", "SPMM", "SPMV", "TRANSPOSED", "said_by"]
 
 SPMV, TRANSPOSED = "y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * x(i)"
 SPMM, ADD = "C(i,j) = A(i,k) * B(k,j)", "C(i,j) = A(i,j) + B(i,j)"

@@ -2,6 +2,7 @@
 
 from mlir_sparse.loops.strategy import StrategyPass, StrategySequence
 from mlir_sparse.strategies.array_sums import ARRAY_SUMS
+from mlir_sparse.strategies.block_tiles import BLOCK_TILES
 from mlir_sparse.strategies.flatten_rows import FLATTEN_ROWS
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.inner_sums import INNER_SUMS
@@ -35,7 +36,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     SCATTER_RUNS,
     SHARE_EQUAL_NESTS,
     SPLIT_MERGES,
-    StrategySequence("register-tile", (REGISTER_TILE, SEVERAL_ENTRIES, INNER_SUMS)),
+    StrategySequence("register-tile", (BLOCK_TILES, REGISTER_TILE, SEVERAL_ENTRIES, INNER_SUMS)),
     SUM_ROWS,
     SUM_RUNS,
     UNROLL_BLOCKS,
