@@ -128,7 +128,10 @@ def same(found: Any, exact: Any) -> None:
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "c128"])
 @pytest.mark.parametrize(
     "lengths",
-    [[], [0], [1], [8], [9, 0, 0], [0, 3, 5], [16, 1, 17, 40, 0, 64], [1] * 50, list(range(33)), list(range(33))[::-1]],
+    [
+        *([], [0], [1], [8], [9, 0, 0], [0, 3, 5], [16, 1, 17, 40, 0, 64], [1] * 50),
+        *(list(range(33)), list(range(33))[::-1], [100, 3, 0, 75, 33, 31, 12, 11, 90, 32, 13]),
+    ],
 )
 def test_rows_of_all_lengths(lengths: list[int], dtype: str) -> None:
     A, dense = matrix(lengths, ms.DType(dtype).numpy)
@@ -162,10 +165,11 @@ def test_what_is_not_finite_stays_in_its_row() -> None:
     np.testing.assert_array_equal(found, np.where(clean > 0, np.inf, 0.0))
 
 
-def test_rows_do_not_depend_on_where_pieces_end() -> None:
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_rows_do_not_depend_on_where_pieces_end(dtype: Any) -> None:
     rng = np.random.default_rng(7)
-    A, dense = matrix([int(n) for n in rng.geometric(0.1, 300).clip(max=64)], np.float64)
-    x = rng.random(64)
+    A, dense = matrix([int(n) for n in rng.geometric(0.1, 300).clip(max=64)], dtype)
+    x = rng.random(64).astype(dtype)
     kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
     before = _native.piece_work()
     results = []
@@ -176,7 +180,8 @@ def test_rows_do_not_depend_on_where_pieces_end() -> None:
             results.append(kernel(A, x))
     finally:
         _native.set_piece_work(before)
-    np.testing.assert_allclose(results[0], dense @ x)
+    exact = dense.astype(np.float64) @ x
+    np.testing.assert_allclose(results[0], exact, rtol=4 * np.finfo(dtype).eps, atol=1e-30)
     assert all(np.array_equal(results[0], other) for other in results)
 
 
@@ -207,6 +212,11 @@ def test_it_says_that_rows_are_summed_by_vectors(text: str, dtype: str) -> None:
 def test_it_says_that_short_rows_are_summed_by_vectors_on_any_machine() -> None:
     said = said_by("sum-rows", "C(i,j) = T(i,j,k) * v(k)", out="DCSR", options=NARROW, T="CSF", v="")
     assert said == ["applied to k"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i8", "i32", "f16", "bf16"])
+def test_it_says_that_rows_of_narrow_elements_are_summed_by_vectors_on_avx2(dtype: str) -> None:
+    assert said_by("sum-rows", SPMV, dtype=dtype, options=NARROW, A="CSR", x="") == ["applied to j"]
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,15 @@ def _tiling(tile: int | None, lanes: int, vector_length: int, scatters: bool) ->
     if tile == 0:
         return ()
     options = (("lanes", lanes), ("tile", tile or 0), *vector_options())
-    # Without masks selections stand for them, which pays for short rows only.
+    # Without masks selections stand for them, which pays for short rows, and for long ones of narrow elements.
     every = vector_length == 0 and ("masks", True) in options
+    long = vector_length == 0 and not every and ("bits", 256) in options
     return (
         Pass("register-tile", "rows of dense results stay in registers across sparse loops", options, optional=True),
         Pass(
             "sum-rows",
             "vectors of entries are added up: where rows end is a mask, no branch",
-            (("every", every),),
+            (("every", every), ("long", long)),
             optional=True,
         ),
         Pass("sum-runs", "entries of a row in a list are added to its element several at a time", optional=True),
