@@ -36,4 +36,4 @@ def test_commands_have_what_is_defined_before_them(tmp_path: Path) -> None:
 
 def test_substitutions_must_end() -> None:
     with pytest.raises(ValueError, match="expected substitutions that end"):
-        expanded("%a", {"%a": "%b", "%b": "%a"})
+        expanded("%a", {"%a": "%b", "%b": "x%a"})
