@@ -15,6 +15,6 @@ func.func @g() { return }
 
 func.func @h(%a: i32) -> i32 {
   // CHECK: diagnostics.mlir:[[@LINE+2]]:10: error: use of undeclared SSA value name
-  // expected-error-re@below {{use of {{un[a-z]+}} SSA value}}
+  // expected-error-re @below {{use of {{un[a-z]+}} SSA value}}
   return %b : i32
 }
