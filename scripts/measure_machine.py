@@ -16,8 +16,11 @@ def main() -> None:
     given = parser.parse_args()
     known, found = machine_profile(), measured_profile(given.rounds)
     print(f"{'':14} {found.processor!s:32} {known.processor}")
-    for field in fields(found.times):
-        print(f"{field.name:14} {getattr(found.times, field.name)!s:32.32} {getattr(known.times, field.name)}")
+    for now, then in ((found.times, known.times), (found.figures, known.figures)):
+        for field in fields(now):
+            print(f"{field.name:14} {getattr(now, field.name)!s:32.32} {getattr(then, field.name)}")
+    for name, choice in found.choices.items():
+        print(f"{name}: {choice}")
     if given.write:
         (PROFILES / f"{given.write}.json").write_text(found.text)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,12 +84,19 @@ def test_a_profile_is_the_text_that_it_prints(name: str) -> None:
 
 def broken_texts() -> Iterator[str]:
     read = json.loads(AMD.text)
-    yield from ("", "null", "[]", "{}", AMD.text[:100], AMD.text.replace('"version": 1', '"version": 2'))
+    yield from ("", "null", "[]", "{}", AMD.text[:100], AMD.text.replace('"version": 2', '"version": 1'))
     yield json.dumps({**read, "processor": {**read["processor"], "model": 1}})
     yield json.dumps({**read, "processor": {}})
     for name, value in (("walk", -1), ("walk", [1.0, 2.0]), ("far_enters", 3.0), ("near", "many"), ("call", 1e999)):
         yield json.dumps({**read, "times": {**read["times"], name: value}})
     yield json.dumps({**read, "times": {name: time for name, time in read["times"].items() if name != "meet"}})
+    for name, value in (("wake", 0), ("wake", [1.0]), ("caches", [1.0, 2.0]), ("far_entries", 3.0), ("page", "4 KB")):
+        yield json.dumps({**read, "figures": {**read["figures"], name: value}})
+    yield json.dumps({**read, "figures": {}})
+    unlike: tuple[Any, ...] = ({"speed": 3}, {"far": 1.5}, {"far": -1}, {"far": True}, {"far": 1 << 70}, [], None)
+    for known in unlike:
+        yield json.dumps({**read, "known": known})
+    yield json.dumps({**read, "notes": 7})
 
 
 @pytest.mark.parametrize("text", list(broken_texts()))
@@ -130,7 +138,7 @@ def test_a_setting_names_a_profile_or_a_file(anew: pytest.MonkeyPatch, tmp_path:
 def test_plans_say_whose_times_they_go_by() -> None:
     A = ms.tensor(np.eye(2000), "CSR")
     explained = ms.compile("y(i) = A(i,j) * A(j,k) * x(k)", A=A, x=np.ones(2000)).explain()
-    assert "estimates: by the times of steps on AMD EPYC, family 25\n" in explained
+    assert "estimates: by the times of steps on AMD EPYC, family 25 [amd-epyc-family-25]\n" in explained
 
 
 def test_plans_differ_by_machine(monkeypatch: pytest.MonkeyPatch) -> None:

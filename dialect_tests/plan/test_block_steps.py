@@ -96,7 +96,7 @@ def test_blocks_of_rows_give_what_is_written(name: str) -> None:
     expected = ms.evaluate(text, tensors=read, optimize="off")
     for number, size in itertools.product((1, 2, 3), (20_000, 1 << 30)):
         ms.set_num_threads(number)
-        with patch.object(blocks_of_rows, "_BLOCK", size):
+        with patch.object(blocks_of_rows, "_block_bytes", lambda size=size: size):
             kernel._last = None
             for _ in range(3):
                 np.testing.assert_array_equal(kernel(**read), expected)
@@ -133,7 +133,7 @@ def test_other_storage_runs_for_all_rows(storage: str) -> None:
     kernel = kernel_of(LOSS, "sum(i, j : P(i,j) ** 2)", given, MADE)
     assert blocks_of(kernel) is None
     read = {name: given[name] for name in kernel.parameters}
-    with patch.object(blocks_of_rows, "_BLOCK", 1):
+    with patch.object(blocks_of_rows, "_block_bytes", lambda: 1):
         np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
 
 
@@ -155,7 +155,7 @@ def test_saved_kernels_have_blocks(tmp_path: Any) -> None:
     read = {name: given[name] for name in kernel.parameters}
     expected = kernel(**read)
     kernel.save(tmp_path / "loss.msk")
-    with patch.object(blocks_of_rows, "_BLOCK", 1000):
+    with patch.object(blocks_of_rows, "_block_bytes", lambda: 1000):
         np.testing.assert_array_equal(ms.load(tmp_path / "loss.msk")(**read), expected)
 
 
@@ -165,7 +165,7 @@ def test_rows_of_tensors_are_kept_as_long_as_these() -> None:
     given = operands()
     kernel = kernel_of(text, value, given, parts)
     read = {name: given[name] for name in kernel.parameters}
-    with patch.object(blocks_of_rows, "_BLOCK", 20_000):
+    with patch.object(blocks_of_rows, "_block_bytes", lambda: 20_000):
         for _ in range(3):
             np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
             kernel(**read)  # the first call was not the fast path
@@ -188,7 +188,7 @@ def test_errors_of_a_block_reach_the_caller() -> None:
     kernel = kernel_of(text, value, given, parts)
     read = {name: given[name] for name in kernel.parameters}
     with (
-        patch.object(blocks_of_rows, "_BLOCK", 1000),
+        patch.object(blocks_of_rows, "_block_bytes", lambda: 1000),
         patch.object(blocks_of_rows, "rows_between", side_effect=RuntimeError("no more")),
         pytest.raises(RuntimeError, match="no more"),
     ):

@@ -159,7 +159,7 @@ def test_threads_of_blas_follow_limits_while_it_runs(monkeypatch: pytest.MonkeyP
     product = kernel()
     product.within(10_000, False)(A, B)
     assert seen.pop() == 1  # there is too little to do for two
-    monkeypatch.setattr(blas_threads, "_WORK", 1)
+    monkeypatch.setattr(blas_threads, "_work", lambda *, by_vector: 1)
     for limits in ((1, False), (None, True), (10_000, False)):
         product.within(*limits)(A, B)
     assert (seen, controls.get()) == ([1, 1, before], before)

@@ -92,7 +92,7 @@ def test_threads_of_blas_follow_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     product = kernel()
     product.within(10_000, False)(U=U, V=V, x=X)
     assert set(seen) == {1}  # there is too little to do for two
-    monkeypatch.setattr(blas_threads, "_WORK_BY_VECTOR", 1)
+    monkeypatch.setattr(blas_threads, "_work", lambda *, by_vector: 1)
     for threads, deterministic, expected in ((1, False, 1), (None, True, 1), (10_000, False, before)):
         seen.clear()
         found = product.within(threads, deterministic)(U=U, V=V, x=X)

@@ -6,7 +6,7 @@
 // rows
 // are stored as usual. For small results, which stay in the caches, the nest is unchanged.
 
-// CHECK: %[[LARGE:[a-z0-9_]+]] = arith.cmpi ugt, %[[ROOM:[a-z0-9_]+]], %c524288
+// CHECK: %[[LARGE:[a-z0-9_]+]] = arith.cmpi ugt, %[[ROOM:[a-z0-9_]+]], %c{{[0-9]+}}
 // CHECK: scf.if %[[LARGE]] -> (index) {
 // CHECK: scf.while
 // CHECK: %[[PLACE:[a-z0-9_]+]] = arith.minui %{{[a-z0-9_]+}}, %[[ROOM]]

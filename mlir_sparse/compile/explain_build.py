@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from mlir_sparse import runtime
+from mlir_sparse import pipeline, runtime
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.errors import SparseError
+from mlir_sparse.machine import CHOICES, machine_profile
 from mlir_sparse.plan.schedule import STATIC
 from mlir_sparse.process.forks import importing
 
 __all__ = ["explained"]
+
+# The passes of strategies that are none of their own.
+_PASSES = {"inner-sums": "register-tile", "several-entries": "register-tile"}
 
 
 def explained(build: Build, threads: int | None, account: Sequence[str], *, deterministic: bool) -> str:
@@ -28,20 +32,44 @@ def explained(build: Build, threads: int | None, account: Sequence[str], *, dete
     most = (threads or runtime.get_num_threads()) if shared else 1
     many = f"up to {most} threads" if most > 1 else "1 thread"
     kept = ", the same results for any number of them" if deterministic else ""
-    where = f"runs on: cpu, {many}{kept}{lanes}{asked}{_strategies(build)}"
+    where = f"runs on: cpu, {many}{kept}{lanes}{asked}{_strategies(build, most)}"
     with importing():
         from mlir_sparse.plan.explain import explain  # loads what plans, which kernels from the disk do without
 
     return f"{explain(build.program, algebra=account)}\n\n{where}"
 
 
-def _strategies(build: Build) -> str:
-    """Returns the remarks on the loops of each step as text; "" if there are no loops."""
+def _strategies(build: Build, threads: int) -> str:
+    """Returns the remarks on the loops of each step as text, and what the machine decided; "" if there are no loops."""
     try:
         remarks = build.remarks
     except SparseError as error:  # the plan is still worth printing
         return f"\n\nstrategies\n  unknown: {str(error).splitlines()[0]}"
     parts = [f"\n\nstrategies of {function}" for function in dict.fromkeys(one.function for one in remarks)]
-    return "".join(
+    said = "".join(
         "\n  ".join([part, *(str(one) for one in remarks if part.endswith(f" {one.function}"))]) for part in parts
     )
+    return said + _machine(dict.fromkeys(_choices(build, remarks, threads)))
+
+
+def _machine(names: Iterable[str]) -> str:
+    """Returns choices that the machine decided as text, with the figures; "" if there are none."""
+    profile = machine_profile()
+    lines = [str(profile.choices[name]) for name in CHOICES if name in names]
+    return "\n  ".join([f"\n\nby the profile {profile.name}", *lines]) if lines else ""
+
+
+def _choices(build: Build, remarks: Sequence[pipeline.Remark], threads: int) -> Iterator[str]:
+    """Yields the names of the choices by the machine that a build depends on."""
+    applied = {_PASSES.get(one.strategy, one.strategy) for one in remarks if one.applied}
+    for step in build.passes.passes:
+        if step.name in applied:
+            yield from (name for name, _ in step.options)
+    if threads > 1 and build.steps.cuts:
+        yield "chunk"
+        if build.inserts:
+            yield "joined_chunk"
+    if build.steps.blocks is not None:
+        yield "block"
+    if threads > 1 and build.steps.calls_blas:
+        yield from ("blas", "blas_by_vector")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess
 from mlir_sparse.loops.model_accesses import coordinate_load
 
 __all__ = [
-    "FAR",
-    "NEAR",
-    "NEXT_RESULTS",
-    "NEXT_ROWS",
-    "NEXT_SUMMED_ROWS",
+    "PrefetchDistances",
     "later_coordinate",
     "prefetch",
     "prefetch_elements",
@@ -23,20 +20,51 @@ __all__ = [
 
 _LINE = 64  # bytes that caches hold together
 
-# Distances: how many iterations of a loop later what it asks for is read.
-#
-# Entries of storage that caches do not hold: at a nanosecond or less for each, a few accesses of memory. Of those that
-# outer caches hold, fewer are on the way at a time.
-FAR, NEAR = 768, 256
-# Rows that stored coordinates name. Tiles, on uniform columns in ms: 4 entries ahead took 75, 8 took 67. Products of
-# sparse matrices with rows of 1 to 8 entries, with none, 4, 8 and 16 entries: 75, 58, 60, 60 (uniform columns, 6.4 M
-# products), and 352, 212, 208, 209 (power law, 9.6 M products).
-NEXT_ROWS = 8
-# Sums over rows of 64 elements are done with an entry sooner: of 8, 12 and 16 entries 16 was best on all matrices.
-NEXT_SUMMED_ROWS = 16
-# Rows of a dense result. Measured on f64 with AVX-512, k = 64, in ms: a circuit took 18.5 entry by entry, 14.9 by four,
-# 11.9 with this and rows of Y asked for 16 entries ahead; finite elements 27.5, 18.8 and 19.4.
-NEXT_RESULTS = 2
+
+@dataclass(frozen=True, slots=True)
+class PrefetchDistances:
+    """How many iterations of a loop later what it asks for is read. What a machine's are, its profile decides.
+
+    Args:
+        far: of entries of storage that caches do not hold.
+        near: of those that outer caches hold.
+        rows: of entries whose coordinates name rows; 0 where these come no sooner.
+        held: up to how many entries of storage are near.
+        gathers: of entries whose coordinates name elements of arrays; 0 where these come no sooner.
+        local: up to how many bytes of an array its elements are near.
+    """
+
+    far: int = 768
+    near: int = 256
+    rows: int = 8
+    held: int = 1 << 21
+    gathers: int = 32
+    local: int = 1 << 20
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> PrefetchDistances:
+        """Returns the distances that options of a pass name; of others, those that suit most machines."""
+        return cls(*(int(options.get(name, getattr(_DISTANCES, name))) for name in cls.__slots__))
+
+    @property
+    def summed_rows(self) -> int:
+        """Returns the distance of rows that are summed up: a loop is done with each in half the time.
+
+        Over rows of 64 elements, of 8, 12 and 16 entries 16 was best on all matrices, where 8 was for rows.
+        """
+        return 2 * self.rows
+
+    @property
+    def results(self) -> int:
+        """Returns the distance of rows of a dense result, each of which takes several entries.
+
+        Measured on f64 with AVX-512, k = 64, in ms: a circuit took 18.5 entry by entry, 14.9 by four, 11.9 with this
+        and rows of Y asked for 16 entries ahead; finite elements 27.5, 18.8 and 19.4.
+        """
+        return -(-self.rows // 4)
+
+
+_DISTANCES = PrefetchDistances()
 
 
 def prefetch_row(buffer: ir.Value, at: Sequence[ir.Value], size: int, distance: int) -> None:

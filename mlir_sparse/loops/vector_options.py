@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
-from mlir_sparse.loops.emit_prefetch import NEXT_ROWS
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances
 from mlir_sparse.loops.emit_vectors import mask_of, wide_mask_of
 
 __all__ = ["Target"]
@@ -38,6 +38,7 @@ class Target:
         tile: elements that registers hold at once; 0 for what pays.
         masks: whether loads and stores of some lanes cost as much as those of all.
         fuses: whether it adds a product in one instruction.
+        distances: how many entries ahead rows are prefetched.
     """
 
     bits: int
@@ -45,12 +46,14 @@ class Target:
     tile: int = 0
     masks: bool = False
     fuses: bool = False
+    distances: PrefetchDistances = PrefetchDistances()
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Target:
         """Returns the target that options of the pass name."""
         number = {name: int(options.get(name, default)) for name, default in (("bits", 512), ("lanes", 0), ("tile", 0))}
-        return cls(**number, masks=options.get("masks") == "true", fuses=options.get("fma") == "true")
+        masks, fuses = (options.get(name) == "true" for name in ("masks", "fma"))
+        return cls(**number, masks=masks, fuses=fuses, distances=PrefetchDistances.of(options))
 
     def masks_loads(self, bits: int) -> bool:
         """Returns whether loads of some lanes cost as much as those of all: AVX2's do, of no less than 32 bits each.
@@ -111,9 +114,16 @@ class Target:
         lanes = self.lanes_of(bits)
         return min(least, lanes * _MASKED_VECTORS) if least > lanes else lanes
 
-    def prefetch_distance(self, size: int, bits: int) -> int:
-        """Returns how many entries before a tile its rows are prefetched; 0 where that does not pay."""
-        return NEXT_ROWS if size * bits // 8 >= _WORTH_ASKING else 0
+    def prefetch_distance(self, size: int, bits: int, *, summed: bool = False) -> int:
+        """Returns how many entries before a tile its rows are prefetched; 0 where that does not pay.
+
+        Args:
+            size: the elements of a tile.
+            bits: of an element.
+            summed: whether a row is summed up, not kept.
+        """
+        distance = self.distances.summed_rows if summed else self.distances.rows
+        return distance if size * bits // 8 >= _WORTH_ASKING else 0
 
 
 def _power_of_two(number: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def shipped_profiles() -> Mapping[str, MachineProfile]:
     >>> sorted(shipped_profiles())
     ['amd-epyc-family-25', 'intel-xeon-family-6']
     """
-    return {path.stem: MachineProfile.parse(path.read_text("utf-8")) for path in sorted(PROFILES.glob("*.json"))}
+    paths = sorted(PROFILES.glob("*.json"))
+    return {path.stem: replace(MachineProfile.parse(path.read_text("utf-8")), name=path.stem) for path in paths}
 
 
 def measured_profile_file() -> Path | None:
@@ -51,8 +53,10 @@ def machine_profile() -> MachineProfile:
 
 def _asked(name: str) -> MachineProfile:
     shipped = shipped_profiles()
+    source = f"named by {settings.MACHINE.name}"
     try:
-        return shipped.get(name) or MachineProfile.parse(Path(name).read_text("utf-8"))
+        found = shipped.get(name) or replace(MachineProfile.parse(Path(name).read_text("utf-8")), name=name)
+        return replace(found, source=source)
     except (OSError, ValueError) as error:
         names = ", ".join(shipped)
         raise SettingError(
@@ -65,11 +69,16 @@ def _measured() -> MachineProfile | None:
     """Returns the profile that was measured on this processor; None without one that can be read."""
     path = measured_profile_file()
     try:
-        return None if path is None else MachineProfile.parse(path.read_text("utf-8"))
+        if path is None:
+            return None
+        found = MachineProfile.parse(path.read_text("utf-8"))
+        return replace(found, name=path.stem, source=f"measured on this processor, {path}")
     except (OSError, ValueError):
         return None
 
 
 def _nearest() -> MachineProfile:
     here = this_processor()
-    return max(shipped_profiles().values(), key=lambda one: here.likeness(one.processor))
+    found = max(shipped_profiles().values(), key=lambda one: here.likeness(one.processor))
+    measured = "`mlir-sparse tune --machine` measures this one"
+    return replace(found, source=f"of the nearest make that the package comes with; {measured}")

@@ -3,36 +3,65 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from dataclasses import asdict, field, fields
 from typing import Any
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.machine.machine_choices import CHOICES, MachineChoice, choices_from
+from mlir_sparse.machine.machine_figures import LENGTHS, MachineFigures
 from mlir_sparse.machine.machine_times import FAR_SIZES, MachineTimes
 from mlir_sparse.machine.processor import Processor
+from mlir_sparse.process.forks import cached_property
 
 __all__ = ["MachineProfile"]
 
 # The version of the format below.
-_VERSION = 1
+_VERSION = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MachineProfile:
     """What was measured on a machine.
 
     Args:
         processor: its processor.
         times: the times of steps of loops.
+        figures: what memory, vectors and threads take.
+        known: pairs of choices that kernels were compared for on it, and what was best.
+        notes: where the numbers are from.
+        name: the profile's name, as it is spoken of; no part of its text.
+        source: why it is the one that plans go by; no part of its text.
     """
 
     processor: Processor
     times: MachineTimes
+    figures: MachineFigures = MachineFigures()
+    known: tuple[tuple[str, int], ...] = ()
+    notes: str = ""
+    name: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)
+
+    @cached_property
+    def choices(self) -> Mapping[str, MachineChoice]:
+        """Returns the choices that its figures decide, by name."""
+        return choices_from(self.figures, self.times, dict(self.known))
+
+    def number(self, name: str) -> int:
+        """Returns what is chosen, one of `CHOICES`."""
+        return self.choices[name].number
 
     @property
     def text(self) -> str:
         """Returns it as JSON, numbers with two digits: they are not exacter."""
-        times = {name: _rounded(value) for name, value in asdict(self.times).items()}
-        made = {"version": _VERSION, "processor": asdict(self.processor), "times": times}
+        made = {
+            "version": _VERSION,
+            "processor": asdict(self.processor),
+            "notes": self.notes,
+            "times": {name: _rounded(value) for name, value in asdict(self.times).items()},
+            "figures": {name: _rounded(value) for name, value in asdict(self.figures).items()},
+            "known": dict(self.known),
+        }
         return json.dumps(made, indent=1) + "\n"
 
     @staticmethod
@@ -46,15 +75,17 @@ class MachineProfile:
             read = json.loads(text)
             if read["version"] != _VERSION:
                 raise ValueError(f"format {read['version']!r}")
-            return MachineProfile(Processor(**_strings(read["processor"])), _times(read["times"]))
+            processor, times = Processor(**_strings(read["processor"])), _times(read["times"])
+            notes = _strings({"notes": read["notes"]})["notes"]
+            return MachineProfile(processor, times, _figures(read["figures"]), _known(read["known"]), notes)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(str(error)) from error
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [float(f"{one:.2g}") for one in value]
-    return float(f"{value:.2g}") if value < 1e5 else value
+    if isinstance(value, tuple | list):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.2g}") if value is not None and value < 1e5 else value
 
 
 def _strings(read: dict[str, Any]) -> dict[str, str]:
@@ -65,13 +96,40 @@ def _strings(read: dict[str, Any]) -> dict[str, str]:
 
 def _times(read: dict[str, Any]) -> MachineTimes:
     """Returns times read from a file, each a number above 0 or as many as there are sizes."""
-    made: dict[str, Any] = {}
-    for field in fields(MachineTimes):
-        value = read[field.name]
-        several = tuple(map(float, value)) if isinstance(value, list) else (float(value),)
-        if (field.type == "float") != (len(several) == 1) or len(several) not in (1, len(FAR_SIZES)):
-            raise ValueError(f"{field.name} has {len(several)} numbers")
-        if not all(0 < one < float("inf") for one in several):
-            raise ValueError(f"{field.name} is {value}")
-        made[field.name] = several if isinstance(value, list) else several[0]
+    made = {one.name: _number(one.name, read[one.name]) for one in fields(MachineTimes)}
+    for one in fields(MachineTimes):
+        wanted = None if one.type == "float" else len(FAR_SIZES)
+        _check_length(one.name, made[one.name], wanted)
     return MachineTimes(**made)
+
+
+def _figures(read: dict[str, Any]) -> MachineFigures:
+    """Returns figures read from a file, each likewise, or null."""
+    names = [one.name for one in fields(MachineFigures)]
+    made = {name: None if read[name] is None else _number(name, read[name]) for name in names}
+    for name, value in made.items():
+        if value is not None:
+            _check_length(name, value, LENGTHS.get(name))
+    return MachineFigures(**made)
+
+
+def _number(name: str, value: Any) -> Any:
+    """Returns a number, or several, that a file has."""
+    found = tuple(map(float, value)) if isinstance(value, list) else float(value)
+    several = found if isinstance(found, tuple) else (found,)
+    if not all(0 < one < float("inf") for one in several):
+        raise ValueError(f"{name} is {value}")
+    return found
+
+
+def _check_length(name: str, value: float | tuple[float, ...], wanted: int | None) -> None:
+    if (len(value) if isinstance(value, tuple) else None) != wanted:
+        raise ValueError(f"{name} has other than {wanted or 'one'} number")
+
+
+def _known(read: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Returns choices read from a file, each a whole number from 0 on."""
+    for name, number in read.items():
+        if name not in CHOICES or type(number) is not int or not 0 <= number < 1 << 62:
+            raise ValueError(f"{name} is {number}")
+    return tuple(read.items())

@@ -21,8 +21,6 @@ constexpr std::size_t kFixedChunks = 8;
 constexpr std::int64_t kWorkPerElement = 1;
 // Chunks write to the result itself if the shared entries, times this, are at most the rows to initialise and combine.
 constexpr std::int64_t kWorkToShare = 2;
-// The operands' entries for a chunk whose result is copied: few enough for the result to stay in the cache.
-constexpr std::size_t kJoinedWork = std::size_t{1} << 16;
 // If more points are computed than entries visited, points decide the number of chunks, up to this for each thread.
 constexpr std::size_t kMostJoinedPerThread = 64;
 // The greatest work of a chunk, some milliseconds, so that Ctrl-C can act between chunks; one thread has chunks for
@@ -165,8 +163,8 @@ std::size_t joined_chunks_of(std::int64_t work, std::int64_t points, std::size_t
   const auto met = static_cast<std::size_t>(work), computed = static_cast<std::size_t>(std::max(work, points));
   const std::size_t worth = computed / chunk_work();
   if (worth < 2) return 1;
-  const std::size_t small = std::min(computed / kJoinedWork, kMostJoinedPerThread * threads);
-  return std::max({std::min(worth, kJoinedPerThread * threads), met / kJoinedWork, small});
+  const std::size_t small = std::min(computed / joined_work(), kMostJoinedPerThread * threads);
+  return std::max({std::min(worth, kJoinedPerThread * threads), met / joined_work(), small});
 }
 
 }  // namespace

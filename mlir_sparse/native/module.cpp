@@ -15,6 +15,7 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_convert(module);
   mlir_sparse::register_convert_matrix(module);
   mlir_sparse::register_degrees(module);
+  mlir_sparse::register_machine(module);
   mlir_sparse::register_symmetry(module);
   mlir_sparse::register_blas(module);
   mlir_sparse::register_launch(module);

@@ -13,6 +13,7 @@ void register_share_rows(pybind11::module_ &module);  // compressed rows of othe
 void register_convert(pybind11::module_ &module);   // level storage to coordinates
 void register_convert_matrix(pybind11::module_ &module);  // matrices to other storage
 void register_degrees(pybind11::module_ &module);   // how entries spread over coordinates
+void register_machine(pybind11::module_ &module);    // what steps take on this processor
 void register_symmetry(pybind11::module_ &module);  // whether matrices are their own transposes
 void register_launch(pybind11::module_ &module);    // calls of compiled kernels, and the threads that run them
 void register_partition(pybind11::module_ &module);  // how calls are cut in chunks

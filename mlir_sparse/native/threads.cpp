@@ -31,8 +31,9 @@ namespace mlir_sparse {
 namespace {
 
 constexpr std::size_t kMostThreads = 1024;
-// In entries: a kernel takes about a nanosecond for each, and waking a thread takes some ten thousand.
-constexpr std::size_t kChunkWork = std::size_t{1} << 15;
+// In entries, until the machine's profile says others: a kernel takes about a nanosecond for each, and waking a thread
+// takes some ten thousand; the result of a copied chunk stays in a cache of a megabyte.
+constexpr std::size_t kChunkWork = std::size_t{1} << 15, kJoinedWork = std::size_t{1} << 16;
 // The time that a thread spins for work, or for others to finish, before it sleeps. Calls in quick succession then
 // rarely have to wake threads, and other processes lose no more time than for a system call or two.
 constexpr std::chrono::microseconds kWatch{100};
@@ -112,6 +113,7 @@ void watch(const Condition &holds) {
 
 std::atomic<std::size_t> asked_threads{0};
 std::atomic<std::size_t> least_work{0};
+std::atomic<std::size_t> machine_work{kChunkWork}, machine_joined_work{kJoinedWork};
 thread_local Limits own_limits;
 thread_local bool inside_pool = false;
 
@@ -273,12 +275,20 @@ std::size_t chunk_work() {
   if (set > 0) return set;
   const std::size_t number = setting("MLIR_SPARSE_PIECE_WORK");
   // A bound that no memory exceeds, and that avoids overflow in products.
-  const std::size_t found = number > 0 ? std::min(number, std::size_t{1} << 40) : kChunkWork;
+  const std::size_t found = number > 0 ? std::min(number, std::size_t{1} << 40) : machine_work.load();
   least_work.store(found, std::memory_order_relaxed);
   return found;
 }
 
 void set_chunk_work(std::size_t entries) { least_work.store(entries); }
+
+std::size_t joined_work() { return machine_joined_work.load(std::memory_order_relaxed); }
+
+void set_machine_work(std::size_t chunk, std::size_t joined) {
+  std::size_t before = machine_work.exchange(std::max<std::size_t>(chunk, 2));
+  least_work.compare_exchange_strong(before, 0);  // asked for again, unless somebody has set it
+  machine_joined_work.store(std::max<std::size_t>(joined, 2));
+}
 
 void run_chunks(std::size_t chunks, std::size_t threads, const std::function<void(std::size_t)> &work,
                 const std::function<void()> &goes_on) {

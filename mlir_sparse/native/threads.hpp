@@ -34,6 +34,12 @@ void set_thread_limit(std::size_t threads);
 std::size_t chunk_work();
 void set_chunk_work(std::size_t entries);
 
+// The work of a chunk whose result is copied: little enough for that to stay in the second-level cache.
+std::size_t joined_work();
+
+// Sets both, for where nothing else sets the first.
+void set_machine_work(std::size_t chunk, std::size_t joined);
+
 // Runs work(0) to work(chunks - 1), which must not wait for later ones, on the calling thread and at most threads - 1
 // others, each taking the next one left; rethrows the exception of the first that throws. The calling thread calls
 // `goes_on` between its chunks; if that throws, the remaining chunks are skipped.

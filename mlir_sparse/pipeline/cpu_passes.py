@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlir_sparse.pipeline.machine_vectors import machine_options
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
 __all__ = ["cpu"]
@@ -21,20 +22,28 @@ def cpu() -> Pipeline:
             Pass(
                 "split-merges", "the processor foresees how operands meet, before loops lose their shape", optional=True
             ),
-            Pass("unroll-blocks", "small blocks are no loops, their rows of the result are values", optional=True),
+            Pass(
+                "unroll-blocks",
+                "small blocks are no loops, their rows of the result are values",
+                machine_options("far"),
+                optional=True,
+            ),
             Pass(
                 "prefetch-rows",
                 "rows that entries ahead will name are asked for: no processor foresees them",
+                machine_options("rows"),
                 optional=True,
             ),
             Pass(
                 "prefetch-streams",
                 "entries far ahead are asked for, which processors do not foresee by themselves",
+                machine_options("far"),
                 optional=True,
             ),
             Pass(
                 "nontemporal-stores",
                 "no line of a large result is read to be written, as entries fill it",
+                machine_options("few"),
                 optional=True,
             ),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),

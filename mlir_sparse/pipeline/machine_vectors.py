@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from mlir_sparse.machine import cpu_features, cpu_info
+from mlir_sparse.machine import cpu_features, cpu_info, machine_profile
 from mlir_sparse.process import settings
 
-__all__ = ["machine_name", "scalar_asked", "scatters_fast", "vector_lanes", "vector_options"]
+__all__ = ["machine_name", "machine_options", "scalar_asked", "scatters_fast", "vector_lanes", "vector_options"]
 
 
 def machine_name() -> str:
@@ -30,11 +30,21 @@ def vector_lanes() -> int:
 
 
 def scatters_fast() -> bool:
-    """Returns whether to scatter eight elements takes less than a wrong guess at the end of a short row.
+    """Returns whether this host scatters eight elements by one instruction, and plans go by a profile where that pays.
 
-    It does on Intel's AVX-512, and several times as long on AMD's.
+    It does on Intel's AVX-512, and takes several times as long on AMD's.
     """
-    return cpu_info().get("vendor_id") == "GenuineIntel" and "avx512f" in cpu_features()
+    return "avx512f" in cpu_features() and bool(machine_profile().number("scatters"))
+
+
+def machine_options(*names: str) -> tuple[tuple[str, int], ...]:
+    """Returns choices that the profile of this process decides, as options of passes.
+
+    Args:
+        names: the choices, by their names in `machine.CHOICES`.
+    """
+    profile = machine_profile()
+    return tuple((name, profile.number(name)) for name in names)
 
 
 def scalar_asked() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mlir_sparse.pipeline.machine_vectors import vector_options
+from mlir_sparse.pipeline.machine_vectors import machine_options, vector_options
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
 __all__ = ["Results", "sparsifier"]
@@ -68,7 +68,7 @@ def sparsifier(
 def _tiling(tile: int | None, lanes: int, vector_length: int, scatters: bool) -> tuple[Pass, ...]:
     if tile == 0:
         return ()
-    options = (("lanes", lanes), ("tile", tile or 0), *vector_options())
+    options = (("lanes", lanes), ("tile", tile or 0), *vector_options(), *machine_options("rows"))
     # Without masks selections stand for them, which pays for short rows, and for long ones of narrow elements.
     every = vector_length == 0 and ("masks", True) in options
     long = vector_length == 0 and not every and ("bits", 256) in options
@@ -77,15 +77,20 @@ def _tiling(tile: int | None, lanes: int, vector_length: int, scatters: bool) ->
         Pass(
             "sum-rows",
             "vectors of entries are added up: where rows end is a mask, no branch",
-            (("every", every), ("long", long)),
+            (("every", every), ("long", long), *machine_options("far", "near", "held")),
             optional=True,
         ),
-        Pass("sum-runs", "entries of a row in a list are added to its element several at a time", optional=True),
+        Pass(
+            "sum-runs",
+            "entries of a row in a list are added to its element several at a time",
+            machine_options("far"),
+            optional=True,
+        ),
         Pass("rows-apart", "no entry waits for those of the row before, as with one sum of all", optional=True),
         Pass(
             "scatter-runs",
             "entries side by side are added to a result as vectors",
-            (("every", every), ("scatters", scatters)),
+            (("every", every), ("scatters", scatters), *machine_options("far")),
             optional=True,
         ),
     )

@@ -18,6 +18,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.runtime.thin_products import is_thin, multiply_thin
 
 __all__ = [
@@ -41,10 +42,6 @@ _NAMES = (
 )
 # The letters of element types in the names of BLAS's functions, by NumPy's.
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
-# Multiplications for a further thread of BLAS: they take it about a millisecond.
-_WORK = 1 << 24
-# The same for a vector, where each element of the matrix is read for one of them.
-_WORK_BY_VECTOR = 1 << 22
 # The part of NumPy that is linked with BLAS, in its versions 2 and 1.
 _MODULES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
 
@@ -141,6 +138,15 @@ def short_product(
     return _native.BlasProduct(controls, functions, kind, rows, summed, columns, turns_left, turns_right)
 
 
+def _work(*, by_vector: bool) -> int:
+    """Returns the multiplications for a further thread of BLAS.
+
+    Args:
+        by_vector: whether each element of a matrix is read for one of them.
+    """
+    return machine_profile().number("blas_by_vector" if by_vector else "blas")
+
+
 def on_one_thread() -> AbstractContextManager[None]:
     """Returns a block in which BLAS takes one thread for each call, as callers share the processors by themselves."""
     controls = _controls()
@@ -154,7 +160,7 @@ def has_work_for_one(multiplications: int, *, by_vector: bool) -> bool:
         multiplications: how many the product takes.
         by_vector: whether it is one of a matrix and a vector.
     """
-    return multiplications < (_WORK_BY_VECTOR if by_vector else _WORK) and _controls() is not None
+    return multiplications < _work(by_vector=by_vector) and _controls() is not None
 
 
 def multiply_on_one_thread(products: Sequence[Callable[[dict[str, Any]], None]], values: dict[str, Any]) -> None:
@@ -191,7 +197,7 @@ def multiply_within_limits(one: Array, other: Array, out: Array) -> None:
         out: the array for the products.
     """
     limit = 1 if _native.is_deterministic() else _native.thread_limit()
-    threads = min(limit, 1 + out.size * one.shape[-1] // _WORK)
+    threads = min(limit, 1 + out.size * one.shape[-1] // _work(by_vector=False))
     controls = _controls()
     if controls is not None and is_thin(one, other, out):
         with _lowered(controls, 1) if controls.get() > 1 else nullcontext():
@@ -221,7 +227,7 @@ def multiply_by_vector(matrix: Array, vector: Array, out: Array) -> None:
             np.dot(matrix, vector, out=out)
         return
     limit = 1 if _native.is_deterministic() else _native.thread_limit()
-    threads = min(limit, 1 + matrix.size // _WORK_BY_VECTOR)
+    threads = min(limit, 1 + matrix.size // _work(by_vector=True))
     with np.errstate(all="ignore"):
         if controls is not None and controls.get() > threads:
             with _lowered(controls, threads):

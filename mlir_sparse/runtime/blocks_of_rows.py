@@ -13,6 +13,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.program import BlockArray, Blocks
 from mlir_sparse.runtime.blas_threads import on_one_thread
 from mlir_sparse.runtime.call_arguments import operand_of
@@ -27,9 +28,6 @@ Array = np.ndarray[Any, Any]
 # What runs a step on the values so far.
 Run = Callable[[Mapping[str, Value]], Value]
 
-# Bytes of the arrays of a block. A loss of 2000 x 2000 took 3.8 ms in blocks of 0.8 to 1.6 MB and 4.7 of 3 with 2 MB of
-# second-level cache for each processor, and with less of it 5.1 ms of 3.2 to 4.8 MB, 5.4 of 1.6, and 6.4 of 8.
-_BLOCK = 3 << 19
 # Arrays of no more blocks than these are made whole: they are in the caches.
 _WHOLE = 2
 
@@ -43,7 +41,13 @@ def rows_of_block(blocks: Blocks, extents: Mapping[str, int]) -> int:
     """
     rows = extents[blocks.rows[0]]
     row = sum(_row_bytes(array, extents) for array in blocks.arrays)
-    return 0 if rows * row <= _WHOLE * _BLOCK else max(1, _BLOCK // row)
+    block = _block_bytes()
+    return 0 if rows * row <= _WHOLE * block else max(1, block // row)
+
+
+def _block_bytes() -> int:
+    """Returns the bytes of the arrays of a block."""
+    return machine_profile().number("block")
 
 
 def _row_bytes(array: BlockArray, extents: Mapping[str, int]) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mlir_sparse import _native
+from mlir_sparse.machine import MachineProfile, machine_profile
 from mlir_sparse.program import Argument, Cut, NestCall, ProgramSteps
 from mlir_sparse.runtime.call_arguments import type_id
 from mlir_sparse.runtime.function_call import FunctionCall
@@ -17,8 +19,15 @@ __all__ = ["link_program"]
 
 def link_program(program: ProgramSteps, machine: Machine) -> Executable:
     """Returns an executable of a program and its machine code."""
+    _tell_of_machine(machine_profile())
     steps = tuple(_call(step, machine) if isinstance(step, NestCall) else step for step in program.steps)
     return Executable(steps, program.result, machine, program.blocks)
+
+
+@lru_cache(maxsize=1)
+def _tell_of_machine(profile: MachineProfile) -> None:
+    """Tells native code what work is worth a chunk on the machine."""
+    _native.set_machine_work(profile.number("chunk"), profile.number("joined_chunk"))
 
 
 def _call(nest: NestCall, machine: Machine) -> FunctionCall:

@@ -9,7 +9,6 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import Accumulation, accumulation_of
 from mlir_sparse.loops.emit_copies import replace
-from mlir_sparse.loops.emit_prefetch import NEXT_SUMMED_ROWS
 from mlir_sparse.loops.emit_strips import masked_rest, whole_end
 from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of_copy
@@ -123,7 +122,7 @@ class InnerSum:
     def _loop(self, lower: ir.Value, upper: ir.Value, size: int, accumulator: ir.Value) -> ir.Value:
         def body(start: ir.Value, so_far: ir.Value) -> list[ir.Value]:
             # A sum has its registers for little else: rows are asked for at each of its iterations.
-            distance = NEXT_SUMMED_ROWS if self.target.prefetch_distance(2 * size, self.line.bits) else 0
+            distance = self.target.prefetch_distance(2 * size, self.line.bits, summed=True)
             return [self.iteration(Tile(start, size, None, self.target.fuses, distance), so_far)]
 
         total = build.loop(upper, [accumulator], body, lower, size)[0]

@@ -26,7 +26,8 @@ from mlir_sparse.loops.value_origins import made_by, outermost, parent_of
 
 __all__ = ["NONTEMPORAL_STORES"]
 
-# Results with capacity for more entries are large: some megabytes. Chunks that are copied later have no more.
+# Results with capacity for more entries are large, where no option says another number. Chunks that are copied later
+# have no more.
 _FEW = 1 << 19
 # A nest is written twice; in one of this size it is not its stores that take the time.
 _MOST_OPERATIONS = 160
@@ -82,16 +83,17 @@ def _applies(_: ir.Operation, nest: Nest) -> _Appending | Missed:
     return _Appending(op, list(appending), capacity)
 
 
-def _rewrite(appending: _Appending, _: Nest) -> None:
+def _rewrite(appending: _Appending, nest: Nest) -> None:
     """Writes a nest for large results and for others."""
-    nest = appending.op
+    few = int(nest.options.get("few", _FEW))
+    whole = appending.op
     for op in appending.stores:
         op.attributes[_MARK] = ir.UnitAttr.get()
-    with ir.InsertionPoint(nest):
-        large = build.compare("ugt", appending.capacity, build.constant(_FEW))
-        kinds = [result.type for result in nest.results]
-        results = build.branch(large, lambda: _copy(nest, large=True), lambda: _copy(nest, large=False), kinds)
-    replace(nest, results)
+    with ir.InsertionPoint(whole):
+        large = build.compare("ugt", appending.capacity, build.constant(few))
+        kinds = [result.type for result in whole.results]
+        results = build.branch(large, lambda: _copy(whole, large=True), lambda: _copy(whole, large=False), kinds)
+    replace(whole, results)
 
 
 def _copy(nest: ir.Operation, *, large: bool) -> list[ir.Value]:

@@ -16,7 +16,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of, loads_in, root_of
 from mlir_sparse.loops.emit_copies import copy_body, replace
-from mlir_sparse.loops.emit_prefetch import FAR, prefetch
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
 from mlir_sparse.loops.emit_strips import loop_over_chunks
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.model_accesses import Gather, NamedRow
@@ -41,10 +41,12 @@ class _Streams:
     Args:
         loop: the loop.
         accesses: one to each buffer, at the loop's index, or that and what does not change in the loop.
+        distance: how many entries ahead it asks for.
     """
 
     loop: ForLoop
     accesses: tuple[MemoryAccess, ...]
+    distance: int
 
 
 def _candidates(nest: Nest) -> Sequence[ForLoop]:
@@ -72,7 +74,7 @@ def _is_shifted(value: ir.Value, loop: ForLoop) -> bool:
     return len(moving) == 1 and _is_shifted(moving[0], loop)
 
 
-def _applies(loop: ForLoop, _: Nest) -> _Streams | Missed | None:
+def _applies(loop: ForLoop, nest: Nest) -> _Streams | Missed | None:
     body = operations_within(loop.op)  # looked at now: of what was cut before, inside it, operations are gone
     if any(map(is_loop, body)):
         return None
@@ -93,7 +95,7 @@ def _applies(loop: ForLoop, _: Nest) -> _Streams | Missed | None:
     asked = {op.operands[0] for op in body if op.name == "memref.prefetch"}
     if loop.step != 1 and not asked.isdisjoint(access.buffer for access in found.values()):
         return None  # the strategy that wrote the chunks has asked for them
-    return _Streams(loop, tuple(found.values()))
+    return _Streams(loop, tuple(found.values()), PrefetchDistances.of(nest.options).far)
 
 
 def _rewrite(streams: _Streams, _: Nest) -> None:
@@ -111,7 +113,7 @@ def _ask(streams: _Streams, first: ir.Value) -> None:
     """Writes the requests of a chunk: one to each buffer for as many entries as a line holds at the least."""
     step = streams.loop.step
     for start in range(0, _CHUNK if step is None else max(step, _CHUNK), _CHUNK):
-        later = build.add(first, build.constant(FAR + start))
+        later = build.add(first, build.constant(streams.distance + start))
         for access in streams.accesses:
             at = [_shifted(place, streams.loop, later) for place in access.at]
             prefetch(access.buffer, at, written=access.value is not None)

@@ -10,7 +10,7 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import Accumulation
 from mlir_sparse.loops.effects import access_of, is_truth
 from mlir_sparse.loops.emit_copies import rewritten
-from mlir_sparse.loops.emit_prefetch import FAR, NEAR, prefetch
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker, result_maker
@@ -23,7 +23,6 @@ __all__ = ["LANES", "LaneRow", "lanes_of", "lanes_of_whole", "terms_of"]
 LANES = 8
 # Bits of a vector: the halves of a wider one are put together and taken apart by instructions of their own.
 _BITS = 256
-_HELD = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +42,33 @@ class LaneRow:
     accumulated: Accumulation
 
 
-def lanes_of(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
+def lanes_of(row: LaneRow, size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Value:
     """Writes a loop over vectors of entries of a row, which has an iteration at least.
 
     Args:
         row: the loop over entries, which stays.
         size: how many entries there are of all rows.
         short: whether rows are short as a rule.
+        distances: how many entries ahead are asked for.
 
     Returns:
         what each lane has accumulated.
     """
-    return _Vectors(row, row.loop.upper, _ahead(size, short)).total(row.loop.lower)
+    return _Vectors(row, row.loop.upper, _ahead(size, short, distances)).total(row.loop.lower)
 
 
-def lanes_of_whole(row: LaneRow, end: ir.Value) -> ir.Value:
+def lanes_of_whole(row: LaneRow, end: ir.Value, distances: PrefetchDistances) -> ir.Value:
     """Writes a loop over whole vectors of entries, which may be none.
 
     Args:
         row: the loop over entries, which stays.
         end: where the last vector ends.
+        distances: how many entries ahead are asked for.
 
     Returns:
         what each lane has accumulated.
     """
-    return _Vectors(row, end, build.constant(NEAR)).total_of_whole(row.loop.lower)
+    return _Vectors(row, end, build.constant(distances.near)).total_of_whole(row.loop.lower)
 
 
 def terms_of(row: LaneRow, first: ir.Value) -> list[ir.Value]:
@@ -88,12 +89,13 @@ def _width_of(row: LaneRow) -> int:
     return LANES if is_truth(element) else min(LANES, _BITS // build.width_of(element))
 
 
-def _ahead(size: ir.Value, short: bool) -> ir.Value:
+def _ahead(size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Value:
     """Returns the prefetch distance, in entries."""
+    near = build.constant(distances.near)
     if short:
-        return build.constant(NEAR)
-    far = build.compare("ugt", size, build.constant(_HELD))
-    return build.select(far, build.constant(FAR), build.constant(NEAR))
+        return near
+    far = build.compare("ugt", size, build.constant(distances.held))
+    return build.select(far, build.constant(distances.far), near)
 
 
 class _Vectors:

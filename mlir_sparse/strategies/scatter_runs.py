@@ -26,7 +26,7 @@ from mlir_sparse.loops.effects import (
     stores_in,
 )
 from mlir_sparse.loops.emit_copies import copy_body
-from mlir_sparse.loops.emit_prefetch import FAR, prefetch
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
 from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, mask_of, splat_number
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.model_accesses import Accumulate, Gather
@@ -124,10 +124,11 @@ def _rewrite(scatter: _Scatter, nest: Nest) -> None:
     """Writes a loop over chunks of entries, runs of coordinates apart."""
     loop = scatter.loop
     lower, upper = loop.bounds
+    distance = PrefetchDistances.of(nest.options).far
 
     def chunk(first: ir.Value) -> None:
         for load in (scatter.coordinate, *scatter.streams):
-            prefetch(load.buffer, [build.add(first, build.constant(FAR))])
+            prefetch(load.buffer, [build.add(first, build.constant(distance))])
         left = build.subtract(upper, first)
         if _scatters(scatter, nest):
             _run_or_masked(scatter, first, left)

@@ -16,7 +16,7 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import Accumulation
 from mlir_sparse.loops.effects import access_of, loads_in, may_alias, only_reads
 from mlir_sparse.loops.emit_copies import copy_of
-from mlir_sparse.loops.emit_prefetch import NEXT_RESULTS, NEXT_SUMMED_ROWS, prefetch
+from mlir_sparse.loops.emit_prefetch import prefetch
 from mlir_sparse.loops.emit_strips import loop_over_chunks, masked_rest, whole_end
 from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of_copy
@@ -108,12 +108,12 @@ class _Several:
     def _ask_for_rows(self) -> None:
         """Asks for the lines of a later row of the result, where they follow from its number."""
         around, line = loop_of(self.entries.loop.around), self.entries.line
-        if not isinstance(around, ForLoop):
+        if not isinstance(around, ForLoop) or not self.target.distances.results:
             return
         buffers = list(dict.fromkeys(load.buffer for load in line.streams if load.at[:-1] == (around.index,)))
         if not buffers:
             return
-        later = build.add(around.index, build.constant(NEXT_RESULTS))
+        later = build.add(around.index, build.constant(self.target.distances.results))
 
         def body(at: ir.Value) -> None:
             for buffer in buffers:
@@ -153,7 +153,7 @@ class _Several:
         end = whole_end(at, upper, self.lanes)
 
         def body(place: ir.Value, *reached: ir.Value) -> list[ir.Value]:
-            tile = Tile(place, self.lanes, None, self.target.fuses, NEXT_SUMMED_ROWS)
+            tile = Tile(place, self.lanes, None, self.target.fuses, self.target.distances.summed_rows)
             return [each.iteration(tile, so_far) for each, so_far in zip(sums, reached, strict=True)]
 
         accumulators = build.loop(end, accumulators, body, at, self.lanes)

@@ -16,6 +16,7 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import accumulation_of
 from mlir_sparse.loops.effects import element_bits, loads_in
 from mlir_sparse.loops.emit_copies import replace
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances
 from mlir_sparse.loops.emit_segments import has_few_entries
 from mlir_sparse.loops.emit_strips import whole_end
 from mlir_sparse.loops.model import ForLoop, loop_of
@@ -92,18 +93,18 @@ def _row_of(loop: ForLoop) -> LaneRow | Missed:
 
 def _rewrite(row: LaneRow, nest: Nest) -> None:
     if row.loop.is_whole:
-        _vectors_before(row)
+        _vectors_before(row, PrefetchDistances.of(nest.options))
     else:
         _vectors_beside(row, nest)
 
 
-def _vectors_before(row: LaneRow) -> None:
+def _vectors_before(row: LaneRow, distances: PrefetchDistances) -> None:
     """Writes a loop over whole vectors of entries before a loop over those of all rows, which is left for the rest."""
     loop = row.loop
     (start,) = loop.starts
     with ir.InsertionPoint(loop.op):
         end = whole_end(*loop.bounds, LANES)
-        reached = row.accumulated.after(start, lanes_of_whole(row, end))
+        reached = row.accumulated.after(start, lanes_of_whole(row, end, distances))
     loop.set_lower(end)
     loop.set_start(0, reached)
     build.keep_rolled(loop.op, scalar=True)
@@ -118,6 +119,7 @@ def _vectors_beside(row: LaneRow, nest: Nest) -> None:
     masked = short or nest.options.get("every") == "true"
     least = 0 if masked else _least(loop, nest)
     few = None if least else has_few_entries(loop)
+    distances = PrefetchDistances.of(nest.options)
     if not least:
         _begin_where_the_last_ended(loop)
     (start,) = loop.starts
@@ -131,7 +133,7 @@ def _vectors_beside(row: LaneRow, nest: Nest) -> None:
             pays = build.conjunction((long, pays))
         total = build.branch(
             pays,
-            lambda: [_by_vectors(row, size, short)],
+            lambda: [_by_vectors(row, size, short, distances)],
             lambda: [_by_entries(loop, rolled=not least)],
             [start.type],
         )
@@ -159,13 +161,13 @@ def _by_entries(loop: ForLoop, *, rolled: bool) -> ir.Value:
     return copy.results[0]
 
 
-def _by_vectors(row: LaneRow, size: ir.Value, short: bool) -> ir.Value:
+def _by_vectors(row: LaneRow, size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Value:
     """Returns what a row accumulates.
 
     An empty row has a vector too, of none of its entries: no branch tells it from others.
     """
     (start,) = row.loop.starts
-    return row.accumulated.after(start, lanes_of(row, size, short))
+    return row.accumulated.after(start, lanes_of(row, size, short, distances))
 
 
 SUM_ROWS = Strategy("sum-rows", _candidates, _applies, _rewrite)

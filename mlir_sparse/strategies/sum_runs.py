@@ -18,7 +18,7 @@ from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import accumulation_of
 from mlir_sparse.loops.effects import MemoryAccess, access_of, element_bits, may_alias, root_of
 from mlir_sparse.loops.emit_copies import copy_body
-from mlir_sparse.loops.emit_prefetch import FAR, prefetch
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
 from mlir_sparse.loops.emit_strips import loop_over_chunks
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.model_accesses import Accumulate, Gather
@@ -90,15 +90,16 @@ def _widenings_of(value: ir.Value) -> Sequence[ir.Operation]:
     return [op, *_widenings_of(op.operands[0])] if op is not None and is_widening(op) else []
 
 
-def _rewrite(runs: _Runs, _: Nest) -> None:
+def _rewrite(runs: _Runs, nest: Nest) -> None:
     """Writes a loop over whole vectors of entries before a loop, which is left for the rest."""
     loop, coordinates = runs.row.loop, runs.coordinate.buffer
+    distance = PrefetchDistances.of(nest.options).far
 
     def chunk(first: ir.Value) -> None:
         # Coordinates of several levels may lie side by side: one request is for all.
         asked = {root_of(buffer) or buffer: buffer for buffer in (coordinates, *runs.row.streams)}
         for buffer in asked.values():
-            prefetch(buffer, [build.add(first, build.constant(FAR))])
+            prefetch(buffer, [build.add(first, build.constant(distance))])
         begin = build.load(coordinates, first)
         last = build.load(coordinates, build.add(first, build.constant(LANES - 1)))
         build.branch(build.compare("eq", begin, last), lambda: _joined(runs, first, begin), lambda: each(first))

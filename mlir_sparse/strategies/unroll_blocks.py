@@ -15,7 +15,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, loads_in, only_reads, root_of, stores_in
 from mlir_sparse.loops.emit_copies import copy_body, copy_of
-from mlir_sparse.loops.emit_prefetch import FAR, prefetch_elements
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch_elements
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import operations_within
@@ -106,17 +106,18 @@ def _is_of_row(value: ir.Value, blocks: _Blocks) -> bool:
     return op in blocks.others and op.name != "memref.load" and all(_is_of_row(used, blocks) for used in op.operands)
 
 
-def _rewrite(blocks: _Blocks, _: Nest) -> None:
+def _rewrite(blocks: _Blocks, nest: Nest) -> None:
     """Writes the loop over blocks anew, with an element of the result carried for each of their rows."""
     loop, buffer = blocks.loop, blocks.element.buffer
     lower, upper = loop.bounds
+    distance = PrefetchDistances.of(nest.options).far
 
     def place(number: int) -> list[ir.Value]:
         """Writes where the element of a row is."""
         return _copies(blocks, {blocks.rows.index: build.constant(number)}, blocks.element.at)
 
     def block(here: ir.Value, *reached: ir.Value) -> list[ir.Value]:
-        _ask_ahead(blocks, here)
+        _ask_ahead(blocks, here, distance)
         known: dict[ir.Value, ir.Value] = {loop.index: here}
         for op in blocks.head:
             copy_of(op, known)
@@ -130,15 +131,15 @@ def _rewrite(blocks: _Blocks, _: Nest) -> None:
     loop.op.erase()
 
 
-def _ask_ahead(blocks: _Blocks, here: ir.Value) -> None:
-    """Asks for the entries of a block further on."""
+def _ask_ahead(blocks: _Blocks, here: ir.Value, distance: int) -> None:
+    """Asks for the entries of a block further on, by a distance in entries of 8 bytes."""
     index, size = blocks.loop.index, prod(blocks.size)
     for load in loads_in(blocks.sum.body):
         made = _makers(blocks, load.at)
         if len(load.at) != 1 or not any(index in op.operands for op in made) or loads_in(made):
             continue
         # A block of wide numbers is asked for fewer blocks ahead: the bytes are as many.
-        later = build.constant(FAR * 8 // (size * build.bytes_of(build.element_of(load.buffer))))
+        later = build.constant(distance * 8 // (size * build.bytes_of(build.element_of(load.buffer))))
         known = {
             index: build.add(here, later),
             blocks.rows.index: build.constant(0),

@@ -44,7 +44,8 @@ def examine() -> Iterator[Finding]:
     yield Finding("mlir_sparse", _version("mlir-sparse"))
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("machine", f"{platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
-    yield Finding("machine profile", f"{machine_profile().processor}")
+    profile = machine_profile()
+    yield Finding("machine profile", f"{profile.name}, {profile.processor}: {profile.source}")
     yield Finding("native module", f"{_native.__version__}, {_native.__file__}")
     yield _distribution("numpy", "anything")
     for dtype in DTYPES:

@@ -73,12 +73,18 @@ def measured_machine() -> Iterator[str]:
     """Measures the machine and keeps what plans go by; yields it beside what they went by before, a line each."""
     before, found = machine_profile(), ms.tune_machine()
     yield f"{'nanoseconds':<14} {found.processor!s:<36} {before.processor}"
-    for field in fields(found.times):
-        now, then = (_numbers(getattr(profile.times, field.name)) for profile in (found, before))
-        yield f"{field.name:<14} {now:<36} {then}"
+    for now, then in ((found.times, before.times), (found.figures, before.figures)):
+        for field in fields(now):
+            numbers = (_numbers(getattr(each, field.name)) for each in (now, then))
+            yield "{:<14} {:<36} {}".format(field.name, *numbers)
+    for name, choice in found.choices.items():
+        if choice.number != before.number(name):
+            yield f"now {choice.means}, as {choice.because}; before {before.choices[name].means}"
 
 
-def _numbers(value: float | tuple[float, ...]) -> str:
+def _numbers(value: float | tuple[float, ...] | None) -> str:
+    if value is None:
+        return "not measured"
     return " ".join(
         f"{one:.2g}" if one < 1e5 else f"{one:.0f}" for one in (value if isinstance(value, tuple) else (value,))
     )

@@ -7,6 +7,7 @@ from mlir_sparse.compile.tuning.timed_kernels import Kernels
 from mlir_sparse.disk import write_whole
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.machine import MachineProfile, machine_profile, measured_profile_file, this_processor
+from mlir_sparse.machine.measured_figures import measured_figures
 from mlir_sparse.process import settings
 from mlir_sparse.runtime.thread_limit import within
 
@@ -16,7 +17,8 @@ _ROUNDS = 3
 
 
 def measured_profile(rounds: int = _ROUNDS) -> MachineProfile:
-    """Measures the processor that this process runs on, on one thread, in some twenty seconds.
+    """Measures the processor that this process runs on, in some ten seconds, on one thread but for the
+    times of handing work over to another one.
 
     Args:
         rounds: how often each kernel is timed; medians count.
@@ -24,13 +26,14 @@ def measured_profile(rounds: int = _ROUNDS) -> MachineProfile:
     with within(1, deterministic=False):
         kernels = Kernels.of_this_machine()
         timed = kernels.timed(rounds)
-    return MachineProfile(this_processor(), fitted(timed, kernels.entries, kernels.products))
+    times = fitted(timed, kernels.entries, kernels.products)
+    return MachineProfile(this_processor(), times, measured_figures(), notes="measured by mlir_sparse.tune_machine")
 
 
 def tune_machine(*, rounds: int = _ROUNDS) -> MachineProfile:
     """Measures what steps take on this machine, and keeps it: plans then go by it, in later processes too.
 
-    Takes some twenty seconds of one processor and 400 MB of memory, and is done only when it is asked for. Without it
+    Takes some ten seconds of one processor and 400 MB of memory, and is done only when it is asked for. Without it
     plans go by the times of the nearest make that the package comes with.
 
     Args:
