@@ -25,6 +25,7 @@ PASSES_ALONE = {
         "fuse-fill",
         "join-segments",
         "nontemporal-stores",
+        "prefetch-gathers",
         "prefetch-rows",
         "prefetch-streams",
         "read-slots",

@@ -35,6 +35,12 @@ def cpu() -> Pipeline:
                 optional=True,
             ),
             Pass(
+                "prefetch-gathers",
+                "elements that entries ahead will name are asked for, where they lie apart: rows end unforeseen",
+                machine_options("gathers", "local"),
+                optional=True,
+            ),
+            Pass(
                 "prefetch-streams",
                 "entries far ahead are asked for, which processors do not foresee by themselves",
                 machine_options("far"),
