@@ -328,6 +328,26 @@ def test_it_says_which_rows_stay_in_registers(stored: str, kinds: dict[str, Any]
     assert said_by("register-tile", SPMM, A=stored, B="", **kinds) == ["applied to j"]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "masked"), [("f64", True), ("f32", True), ("i32", True), ("bf16", False), ("i8", False)]
+)
+def test_avx2_has_masks_for_elements_of_words(dtype: str, masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM makes a branch for each lane of others."""
+    monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier_passes"), "vector_options", lambda: NARROW)
+    text = ms.compile(SPMM, A=f"{dtype}[?,?] CSR", B=f"{dtype}[?,?]").ir("sparsified")
+    assert ("vector.maskedload" in text) == masked
+    assert "vector.maskedstore" not in text
+
+
+def test_f16_is_widened_in_vectors() -> None:
+    """One alone is loaded into the rest of a register, which is the sum that is waited for."""
+    text = ms.compile(SPMM, A="f16[?,?] CSR", B="f16[?,?]").ir("sparsified")
+    spread = [line for line in text.splitlines() if "vector.broadcast" in line and "f16" in line]
+    assert spread
+    assert not any("f32 to" in line for line in spread)
+    assert text.count(": f16 to vector<") >= len(spread)
+
+
 def test_it_says_that_rows_of_diagonals_stay_in_registers() -> None:
     assert said_by("register-tile", SPMV, A="DIA", x="") == ["applied to i"]
 

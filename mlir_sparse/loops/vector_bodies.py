@@ -16,6 +16,8 @@ from mlir_sparse.loops.value_origins import made_by, result_maker
 
 __all__ = ["Lanes", "Tile", "VectorValues", "load_vector", "store_vector"]
 
+_HALF = "f16"
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -102,8 +104,19 @@ class VectorValues:
         """Returns the vector that a value is."""
         if value not in self.vectors:
             varies = value in self.varying
-            self.vectors[value] = self.computed(result_maker(value)) if varies else broadcast(value, self.lanes)
+            self.vectors[value] = self.computed(result_maker(value)) if varies else self._same(value)
         return self.vectors[value]
+
+    def _same(self, value: ir.Value) -> ir.Value:
+        """Returns a vector of a value that is the same in all lanes.
+
+        An f16 is widened there: LLVM loads one alone into the rest of a register, and waits for what that held.
+        """
+        widened = made_by(value, "arith.extf")
+        half = None if widened is None else widened.operands[0]
+        if widened is None or half is None or str(half.type) != _HALF:
+            return broadcast(value, self.lanes)
+        return rewritten(widened, [broadcast(half, self.lanes)], self.lanes)
 
     def computed(self, op: ir.Operation) -> ir.Value:
         """Writes an operation whose result differs from lane to lane; returns the vector."""

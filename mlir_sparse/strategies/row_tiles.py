@@ -85,7 +85,7 @@ class RowTiles(TiledLines):
             if whole:
                 self.whole(at, size)
             else:
-                self.masked(at, upper, size)
+                self.up_to(size, at, upper)
         self._done()
 
     def _done(self) -> None:

@@ -49,8 +49,24 @@ class TiledLines(ABC):
             at: where they begin.
             upper: where the lines end.
         """
+        self._in_turn(self._sizes(), at, upper)
+
+    def up_to(self, size: int, at: ir.Value, upper: ir.Value) -> None:
+        """Writes what lines are that are no longer than a size: one tile with a mask, or parts where loads have none.
+
+        Args:
+            size: the size.
+            at: where they begin.
+            upper: where they end.
+        """
+        if self.masks:
+            self.masked(at, upper, size)
+        else:
+            self._in_turn([part for part in self._sizes() if part < size], at, upper)
+
+    def _in_turn(self, sizes: Sequence[int], at: ir.Value, upper: ir.Value) -> None:
         before = 0
-        for size in self._sizes():
+        for size in sizes:
             at = self._full(at, upper, size, before)
             before = size
         self._rest(at, upper, before)
