@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,16 @@ from mlir_sparse.lazy import compute_together
 from mlir_sparse.lazy.recorded_statements import checked, recorded_step
 
 RNG = np.random.default_rng(11)
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[ComprehensionKernel]:
+    """Lists the kernels of computations."""
+    found: list[ComprehensionKernel] = []
+    for one, name in ((compute_together._ReadyValues, "values"), (compute_together._KnownCall, "value")):
+        own = getattr(one, name)
+        monkeypatch.setattr(one, name, lambda self, given, own=own: found.append(self.kernel) or own(self, given))
+    return found
 
 
 def matrix(rows: int, columns: int, count: int) -> ms.SparseTensor:
@@ -59,9 +72,8 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def test_other_data_of_one_structure() -> None:
+def test_other_data_of_one_structure(called: list[ComprehensionKernel]) -> None:
     """Sizes, storage, element types and shapes of one element: each has the kernel that it needs."""
-    seen = set[int]()
     cases = [
         (matrix(50, 50, 250), matrix(50, 50, 250)),
         (matrix(50, 50, 260), matrix(50, 50, 240)),
@@ -78,20 +90,110 @@ def test_other_data_of_one_structure() -> None:
             total = (ms.lazy(A) @ ms.lazy(B)).sum()
             expected = _array(A).sum(axis=0) @ _array(B).sum(axis=1)
             np.testing.assert_allclose(total.compute(), expected, rtol=1e-12)
-            known = total._ready[ms.get_optimize(), None, False].kernel
-            seen.add(id(known))
     # The second case has the sizes of the first.
-    assert len(seen) == len(cases) - 1
+    assert len(set(map(id, called))) == len(cases) - 1
+    assert called[: len(cases)] == called[len(cases) :]
 
 
-def test_data_with_other_sizes_is_planned_anew() -> None:
+def test_data_with_other_sizes_is_planned_anew(called: list[ComprehensionKernel]) -> None:
     """Tensors of one type: the kernel of the last computation serves the same ones, others have the plan for theirs."""
-    small, large, seen = matrix(3000, 3000, 300), matrix(3000, 3000, 90_000), []
+    small, large = matrix(3000, 3000, 300), matrix(3000, 3000, 90_000)
     for A in (small, large, small, large):
         y = ms.lazy(A) @ (ms.lazy(A) @ np.ones(3000))
         np.testing.assert_allclose(y.compute(), A.to_scipy() @ (A.to_scipy() @ np.ones(3000)))
-        seen.append(y._ready[ms.get_optimize(), None, False].kernel)
-    assert seen[0] is seen[2] is not seen[1] is seen[3]
+    assert called[0] is called[2] is not called[1] is called[3]
+
+
+def test_steps_of_known_expressions_are_taken_when_asked_for() -> None:
+    """What is recorded again is complete all the same: its shape, its steps, and what is recorded on it."""
+    A, B, x = matrix(50, 40, 250), matrix(40, 50, 250), RNG.random(50)
+    for _ in range(2):
+        y = (ms.lazy(A) @ B).T @ ms.lazy(x)
+        assert (y.shape, y.dtype, repr(y)) == ((50,), np.float64, "<LazyArray f64[50], 2 steps: call .compute()>")
+        z = (y * y - x).sum(axis=0, keepdims=True) * 2.0
+        expected = (_array(A) @ _array(B)).T @ x
+        np.testing.assert_allclose(z.compute(), (expected * expected - x).sum(axis=0, keepdims=True) * 2.0)
+        for one, other in zip(ms.compute(y, z), (y.compute(), z.compute()), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_arguments_of_sums_count() -> None:
+    A = matrix(30, 40, 200)
+    for _ in range(2):
+        for axis in (None, 0, 1, -1, (0, 1), np.int64(0)):
+            for keepdims in (False, True):
+                found = ms.lazy(A).sum(axis=axis, keepdims=keepdims).compute()
+                np.testing.assert_allclose(found, _array(A).sum(axis=axis, keepdims=keepdims))
+                assert np.shape(found) == np.shape(_array(A).sum(axis=axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("error", [ms.ExtentError, ms.UnsupportedError])
+def test_a_known_expression_is_refused_on_other_operands(error: type[Exception]) -> None:
+    A, x = matrix(30, 40, 200), RNG.random(40)
+    for _ in range(2):
+        assert (ms.lazy(A) @ x).shape == (30,)
+        with pytest.raises(error):
+            _ = ms.lazy(A) @ RNG.random(41) if error is ms.ExtentError else ms.lazy(A) * np.array(np.inf)
+        assert (ms.lazy(A) * np.array(2.0)).shape == (30, 40)
+
+
+def test_values_written_between_computations_count() -> None:
+    A, x = matrix(30, 30, 90), RNG.random(30)
+    for factor in (1.0, 2.0, -3.0):
+        A.storage.values[:] *= factor
+        x *= factor
+        np.testing.assert_allclose((ms.lazy(A) @ ms.lazy(x)).compute(), _array(A) @ x)
+
+
+def test_long_chains_of_known_steps() -> None:
+    """Steps that are left for later do not exhaust Python's stack, nor do they repeat what is shared."""
+    x = np.array([1.0, 2.0, 4.0])
+    for _ in range(2):
+        total, twice = ms.lazy(x), ms.lazy(x)
+        for _ in range(2000):
+            total = total + ms.lazy(x)
+        for _ in range(40):
+            twice = twice + twice
+        assert total.shape == (3,)
+        np.testing.assert_array_equal(twice.compute(), x * 2.0**40)
+
+
+def test_options_of_known_expressions_count(called: list[ComprehensionKernel]) -> None:
+    A, x = matrix(50, 50, 250), RNG.random(50)
+    for _ in range(2):
+        for optimize in ("auto", "off"):
+            for threads in (None, 1):
+                y = ms.lazy(A) @ (ms.lazy(A) @ x)
+                found = y.compute(optimize=optimize, threads=threads)
+                np.testing.assert_allclose(found, _array(A) @ (_array(A) @ x))
+    assert len(set(map(id, called))) == 4
+    ms.set_optimize("off")
+    try:
+        (ms.lazy(A) @ (ms.lazy(A) @ x)).compute()
+    finally:
+        ms.set_optimize(None)
+    assert called[-1] is called[2]
+
+
+def test_kept_forms_hold_no_data() -> None:
+    A, x = matrix(50, 50, 250), RNG.random(50)
+    for _ in range(2):
+        (ms.lazy(A) @ ms.lazy(x)).sum().compute()
+    kept = weakref.ref(A), weakref.ref(x)
+    del A, x
+    gc.collect()
+    assert kept[0]() is kept[1]() is None
+
+
+def test_threads_record_and_compute_one_expression() -> None:
+    A, B = matrix(60, 60, 300), matrix(60, 60, 300)
+    expected = (_array(A) @ _array(B)).sum()
+
+    def computed(_: int) -> float:
+        return float((ms.lazy(A) @ ms.lazy(B)).sum().compute())
+
+    with ThreadPoolExecutor(4) as pool:
+        np.testing.assert_allclose(list(pool.map(computed, range(200))), expected)
 
 
 def test_values_that_are_read_in_any_order_and_often() -> None:

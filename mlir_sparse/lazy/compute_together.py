@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import may_gain
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
 from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.compile.statement_optimizer import get_optimize
 from mlir_sparse.errors import OperandError
+from mlir_sparse.lazy.known_recordings import Operands, RecordedForm
 from mlir_sparse.lazy.lazy_array import LazyArray, install_computing
 from mlir_sparse.lazy.recorded_statements import StatementForm
-from mlir_sparse.lazy.recorded_values import ArrayView, OperandValue, Recorded, StatementValue, operand_view
+from mlir_sparse.lazy.recorded_values import OperandValue, Recorded, StatementValue
 from mlir_sparse.notation import Access, Assignment, Comprehension, Parameter, replace_accesses, walk
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import rounded_sketch
@@ -30,13 +32,16 @@ _Options = tuple[str, int | None, bool]
 # Enough for a program's expressions, but bounded, as each kernel has machine code.
 _CAPACITY = 256
 _kernels: OrderedDict[Hashable, ComprehensionKernel] = OrderedDict()
+# By form, options and tensors what computes such an expression. The kernel is planned for how entries of these tensors
+# spread, which never changes. Another object in the place of one has the same type: the kernel is right for it, too.
+_known: OrderedDict[tuple[RecordedForm, _Options, tuple[int, ...]], _KnownCall] = OrderedDict()
 # By structure and options the operands of the last computation, by identity, and its kernel.
 _last: OrderedDict[Hashable, tuple[tuple[int, ...], ComprehensionKernel]] = OrderedDict()
 
 
 def recorded(source: Any) -> LazyArray:
     """Returns an operand as a lazy expression; one that is none yet becomes one."""
-    return source if isinstance(source, LazyArray) else LazyArray(operand_view(source))
+    return source if isinstance(source, LazyArray) else LazyArray._of_operand(source)
 
 
 def compute(
@@ -70,18 +75,46 @@ def compute(
     options = (get_optimize() if optimize is None else optimize, threads, deterministic)
     if len(expressions) == 1:
         (one,) = expressions
-        ready = one._ready
-        if ready is None or options not in ready:
-            view = one._view
-            known, data = _ready([view.value], options)
-            one._ready = {options: known} if ready is None else {**ready, options: known}
-            return _seen(known.values(data)[0], view)
-        known = ready[options]
-        return _seen(known.values(_data(known.operands))[0], one._view)
+        known = None if one._form is None else _known.get((one._form, options, _tensors(one)))
+        return _computed(one, options) if known is None else known.value(one._operands)
     views = [one._view for one in expressions]
     ready_values, data = _ready([view.value for view in views], options)
     values = ready_values.values(data)
-    return tuple(_seen(value, view) for value, view in zip(values, views, strict=True))
+    return tuple(_seen(value, view.axes, view.shape) for value, view in zip(values, views, strict=True))
+
+
+def _tensors(one: LazyArray) -> tuple[int, ...]:
+    """Returns the tensors that an expression of a known form reads, by identity; of arrays only the shapes count."""
+    return tuple([id(operand) for operand in one._operands if type(operand) is SparseTensor])
+
+
+def _computed(one: LazyArray, options: _Options) -> Any:
+    """Computes one expression, by the kernel of its last computation if there was one, and keeps what others need."""
+    ready, view = one._ready, one._view
+    if ready is None or options not in ready:
+        known, data = _ready([view.value], options)
+        one._ready = {options: known} if ready is None else {**ready, options: known}
+    else:
+        known = ready[options]
+        data = _data(known.operands)
+    value = known.values(data)[0]
+    if known.kernel is not None and known.places == (0,):
+        _keep(one, options, known.kernel, data)
+    return _seen(value, view.axes, view.shape)
+
+
+def _keep(one: LazyArray, options: _Options, kernel: ComprehensionKernel, data: Sequence[Any]) -> None:
+    """Keeps what further computations of expressions like one need; nothing where its steps have made operands."""
+    form, read = one._form, tuple(data[: len(kernel.parameters)])
+    numbers = {id(operand): number for number, operand in enumerate(one._operands)}
+    if form is None or not all(id(operand) in numbers for operand in read):
+        return
+    order = tuple([numbers[id(operand)] for operand in read])
+    single = None if kernel._last is None else kernel._last.single(read)
+    called, again = (kernel, order) if single is None else (single[0], tuple([order[place] for place in single[1]]))
+    while len(_known) >= _CAPACITY:
+        _known.popitem(last=False)
+    _known[form, options, _tensors(one)] = _KnownCall(kernel, called, again, one._view.axes, one._view.shape)
 
 
 def kernel_of(expressions: Sequence[LazyArray], optimize: str | None = None) -> ComprehensionKernel | None:
@@ -89,6 +122,29 @@ def kernel_of(expressions: Sequence[LazyArray], optimize: str | None = None) -> 
     structure = _structure([one._view.value for one in expressions])
     options = (get_optimize() if optimize is None else optimize, None, False)
     return _kernel(structure, _data(structure.operands), options) if structure.statements else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KnownCall:
+    """What computes expressions of one form. It holds none of their data.
+
+    Args:
+        kernel: the kernel.
+        called: it, or that of its statement, where that is all that it runs.
+        order: the number of the operand for each parameter of what is called.
+        axes: the axis of the value behind each axis of the result.
+        shape: the extents of the result.
+    """
+
+    kernel: ComprehensionKernel
+    called: ComprehensionKernel | StatementKernel
+    order: tuple[int, ...]
+    axes: tuple[int | None, ...]
+    shape: tuple[int, ...]
+
+    def value(self, operands: Operands) -> Any:
+        """Computes the expression of operands."""
+        return _seen(self.called(*map(operands.__getitem__, self.order)), self.axes, self.shape)
 
 
 @dataclass(slots=True, eq=False)  # each recording makes one, and a frozen one takes three times as long
@@ -264,15 +320,21 @@ def _ready(wanted: Sequence[Recorded], options: _Options) -> tuple[_ReadyValues,
     return _ReadyValues(kernel, structure.operands, places), data
 
 
-def _seen(value: Any, view: ArrayView) -> Any:
-    """Returns a computed value with the axes that its user sees."""
-    if not view.axes and type(value) is np.ndarray and value.ndim == 0:
+def _seen(value: Any, axes: tuple[int | None, ...], shape: tuple[int, ...]) -> Any:
+    """Returns a computed value with the axes that its user sees.
+
+    Args:
+        value: the value.
+        axes: its axis behind each that the user sees; None for one of one element.
+        shape: the extents that the user sees.
+    """
+    if not axes and type(value) is np.ndarray and value.ndim == 0:
         return value[()]
-    order = [axis for axis in view.axes if axis is not None]
+    order = [axis for axis in axes if axis is not None]
     if order != list(range(len(order))) and len(order) == value.ndim:
         value = value.transpose(order)
-    if value.shape != view.shape:
-        value = value.reshape(view.shape)
+    if value.shape != shape:
+        value = value.reshape(shape)
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import prod
 from typing import Any, NoReturn
 
@@ -13,13 +13,22 @@ from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
 from mlir_sparse.lazy import numpy_steps
 from mlir_sparse.lazy.elementwise_steps import cast_view, elementwise_step
-from mlir_sparse.lazy.recorded_values import ArrayView, StatementValue
-from mlir_sparse.lazy.sum_steps import matmul_step, mean_step, sum_step
+from mlir_sparse.lazy.known_recordings import (
+    Operands,
+    RecordedForm,
+    keep_form,
+    known_form,
+    merged_operands,
+    operand_key,
+)
+from mlir_sparse.lazy.recorded_values import ArrayView, operand_view, steps_of
+from mlir_sparse.lazy.sum_steps import mean_step, sum_step
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["LazyArray", "install_computing"]
 
 _computing: dict[str, Callable[..., Any]] = {}
+_HELD = (np.ndarray, SparseTensor)
 
 
 def install_computing(compute: Callable[..., Any], kernel_of: Callable[..., Any]) -> None:
@@ -31,14 +40,30 @@ class _NotRecordedError(UnsupportedError, AttributeError):
     """An attribute of arrays that is not recorded; `hasattr` says that there is none."""
 
 
-def _recorded(ufunc: np.ufunc, *operands: Any) -> Any:
-    if type(operands[0]) is type(operands[1]) is LazyArray:
-        return LazyArray(numpy_steps.called_step(ufunc, (operands[0]._view, operands[1]._view)))
+def _recorded(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    if type(left) is type(right) is LazyArray:
+        return LazyArray._of_two(ufunc, left, right)
+    operands = left, right
     if any(one is None or isinstance(one, str | bytes) for one in operands):
         return NotImplemented
     if any(map(_opts_out, operands)):
         return NotImplemented
+    pair = [LazyArray._of_operand(one) if type(one) in _HELD else one for one in operands]
+    if type(pair[0]) is type(pair[1]) is LazyArray:
+        return LazyArray._of_two(ufunc, *pair)
     return LazyArray(numpy_steps.called_step(ufunc, tuple(map(_bare, operands))))
+
+
+def _called(ufunc: np.ufunc, left: LazyArray, right: LazyArray) -> ArrayView:
+    return numpy_steps.called_step(ufunc, (left._view, right._view))
+
+
+def _read(source: LazyArray, step: Callable[..., ArrayView], arguments: tuple[Any, ...]) -> ArrayView:
+    return step(source._view, *arguments)
+
+
+def _summed(view: ArrayView, axis: int | None, keepdims: bool) -> ArrayView:
+    return sum_step(view, axis, keepdims=keepdims)
 
 
 def _operators(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -52,7 +77,10 @@ class LazyArray:
     else records. Its shape and element type are those that NumPy would give. What cannot be recorded is refused.
     """
 
-    __slots__ = ("_ready", "_view")
+    __slots__ = ("_form", "_made", "_operands", "_ready", "_step")
+
+    # A function and its arguments, which give the recorded value where none was made yet.
+    _step: tuple[Any, ...]
 
     # Above SparseTensors and SciPy's sparse arrays, which then leave operators to this class.
     __array_priority__ = 200.0
@@ -61,9 +89,77 @@ class LazyArray:
 
     def __init__(self, view: ArrayView) -> None:
         """Takes a recorded value; use `lazy`."""
-        self._view = view
+        self._made: ArrayView | None = view
         # By the options of a computation what computes it; data of one structure is planned once.
         self._ready: dict[Any, Any] | None = None
+        # What is known of expressions like this one, and the operands, each once; None where nothing is kept.
+        self._form: RecordedForm | None = None
+        self._operands: Operands = ()
+
+    # -- recording what was recorded before ---------------------------------------------------------------------
+
+    @classmethod
+    def _later(cls, form: RecordedForm, operands: Operands, *step: Any) -> LazyArray:
+        """Returns an expression of a known form, whose step is taken when somebody asks for what it gives.
+
+        Args:
+            form: the form.
+            operands: the operands, each once.
+            step: a function and its arguments.
+        """
+        self = object.__new__(cls)
+        self._form, self._operands, self._step, self._made, self._ready = form, operands, step, None, None
+        return self
+
+    @classmethod
+    def _of_operand(cls, source: Any) -> LazyArray:
+        """Returns an operand as an expression."""
+        key = operand_key(source)
+        if key is None:
+            return cls(operand_view(source))
+        form = known_form(key)
+        if form is not None:
+            return cls._later(form, (source,), operand_view, source)
+        self = cls(operand_view(source))
+        self._form, self._operands = keep_form(key), (source,)
+        return self
+
+    @classmethod
+    def _of_two(cls, ufunc: np.ufunc, left: LazyArray, right: LazyArray) -> LazyArray:
+        """Returns a ufunc of two expressions."""
+        first, second = left._form, right._form
+        if first is None or second is None or (merged := merged_operands(left._operands, right._operands)) is None:
+            return cls(_called(ufunc, left, right))
+        operands, places = merged
+        key = ufunc, first, second, places
+        form = known_form(key)
+        if form is not None:
+            return cls._later(form, operands, _called, ufunc, left, right)
+        self = cls(_called(ufunc, left, right))
+        self._form, self._operands = keep_form(key, first, second), operands
+        return self
+
+    def _of_one(self, step: Callable[..., ArrayView], *arguments: Hashable) -> LazyArray:
+        """Returns what a step gives for this expression and arguments, which are equal only where it gives the same."""
+        form = self._form
+        if form is None:
+            return LazyArray(step(self._view, *arguments))
+        key = step, form, arguments
+        known = known_form(key)
+        if known is not None:
+            return LazyArray._later(known, self._operands, _read, self, step, arguments)
+        found = LazyArray(step(self._view, *arguments))
+        found._form, found._operands = keep_form(key, form), self._operands
+        return found
+
+    @property
+    def _view(self) -> ArrayView:
+        """Returns the recorded value."""
+        made = self._made
+        if made is None:
+            step, *arguments = self._step
+            made = self._made = step(*arguments)
+        return made
 
     # -- what is known ------------------------------------------------------------------------------------------
 
@@ -94,7 +190,7 @@ class LazyArray:
 
     def __repr__(self) -> str:
         kind = f"{self._view.value.kind.dtype}[{','.join(map(str, self.shape))}]"
-        steps = _steps(self._view)
+        steps = steps_of(self._view)
         if not steps:
             return f"<LazyArray {kind}, an operand: call .compute()>"
         return f"<LazyArray {kind}, {steps} step{'s' if steps > 1 else ''}: call .compute()>"
@@ -177,7 +273,7 @@ class LazyArray:
     @property
     def T(self) -> LazyArray:  # noqa: N802 - NumPy's name
         """Returns the expression with its axes reversed."""
-        return self.transpose()
+        return self._of_one(numpy_steps.transposed)
 
     @property
     def mT(self) -> LazyArray:  # noqa: N802 - NumPy's name
@@ -212,6 +308,8 @@ class LazyArray:
     def sum(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> LazyArray:
         """Returns the sum over axes, in 64 bits for integers."""
         _refuse_out(out)
+        if dtype is None and type(keepdims) is bool and (axis is None or type(axis) is int):
+            return self._of_one(_summed, axis, keepdims)
         return LazyArray(sum_step(self._view, axis, dtype, keepdims=keepdims))
 
     def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> LazyArray:
@@ -255,7 +353,7 @@ class LazyArray:
     __floordiv__, __rfloordiv__ = _operators(np.floor_divide)
     __mod__, __rmod__ = _operators(np.remainder)
     __pow__, __rpow__ = _operators(np.power)
-    _with_matmul, __rmatmul__ = _operators(np.matmul)
+    __matmul__, __rmatmul__ = _operators(np.matmul)
     __and__, __rand__ = _operators(np.bitwise_and)
     __or__, __ror__ = _operators(np.bitwise_or)
     __xor__, __rxor__ = _operators(np.bitwise_xor)
@@ -263,11 +361,6 @@ class LazyArray:
     __le__ = _operators(np.less_equal)[0]
     __gt__ = _operators(np.greater)[0]
     __ge__ = _operators(np.greater_equal)[0]
-
-    def __matmul__(self, other: Any) -> Any:
-        if type(other) is LazyArray:
-            return LazyArray(matmul_step(self._view, other._view))
-        return self._with_matmul(other)
 
     def __neg__(self) -> LazyArray:
         return LazyArray(elementwise_step(np.negative, [self._view]))
@@ -305,13 +398,3 @@ def _bare(given: Any) -> Any:
 def _refuse_out(out: Any) -> None:
     if out is not None:
         raise UnsupportedError("expected no out= for a lazy expression, but got one: call .compute() first")
-
-
-def _steps(view: ArrayView) -> int:
-    seen, left = set[int](), [view.value]
-    while left:
-        one = left.pop()
-        if isinstance(one, StatementValue) and id(one) not in seen:
-            seen.add(id(one))
-            left += one.operands
-    return len(seen)

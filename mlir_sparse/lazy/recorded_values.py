@@ -35,7 +35,16 @@ from mlir_sparse.notation import (
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["ArrayView", "OperandValue", "Recorded", "StatementValue", "operand_value", "operand_view", "recorded"]
+__all__ = [
+    "ArrayView",
+    "OperandValue",
+    "Recorded",
+    "StatementValue",
+    "operand_value",
+    "operand_view",
+    "recorded",
+    "steps_of",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -232,3 +241,14 @@ def recorded(
     step = recorded_step(tuple(forms), labels, output, value, wanted, what)
     extents = tuple([values[number].shape[axis] for number, axis in step.extents]) if step.extents else ()
     return ArrayView(StatementValue(tuple(map(values.__getitem__, step.inputs)), step.form, extents), step.axes)
+
+
+def steps_of(view: ArrayView) -> int:
+    """Returns how many statements an array is computed by."""
+    seen, left = set[int](), [view.value]
+    while left:
+        one = left.pop()
+        if isinstance(one, StatementValue) and id(one) not in seen:
+            seen.add(id(one))
+            left += one.operands
+    return len(seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlir_sparse.process.forks import importing
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from mlir_sparse.lazy.lazy_array import LazyArray
 
 __all__ = ["lazy"]
+
+# What records, once it is loaded: to look it up takes as long as to record.
+_recorded: Callable[[Any], LazyArray] | None = None
 
 
 def lazy(source: Any) -> LazyArray:
@@ -33,7 +37,9 @@ def lazy(source: Any) -> LazyArray:
     >>> y.compute()
     array([6., 6.])
     """
-    with importing():
-        from mlir_sparse.lazy.compute_together import recorded
-
-    return recorded(source)
+    global _recorded
+    if _recorded is None:
+        with importing():
+            from mlir_sparse.lazy.compute_together import recorded
+        _recorded = recorded
+    return _recorded(source)

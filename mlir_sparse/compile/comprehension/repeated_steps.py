@@ -35,20 +35,34 @@ class RepeatedSteps:
     results: tuple[str, ...]
     order: tuple[int, ...] | None
 
-    def run(self, operands: tuple[Any, ...]) -> Result | None:
-        """Returns the results; None for operands of other types or shapes."""
+    def is_for(self, operands: tuple[Any, ...]) -> bool:
+        """Returns whether operands have these types and shapes."""
         if len(operands) != len(self.forms):
-            return None
+            return False
         for operand, (kind, dtype, shape, encoding) in zip(operands, self.forms, strict=True):
             if type(operand) is not kind or operand.shape != shape:
-                return None
+                return False
             if encoding is None:
                 if operand.dtype != dtype:
-                    return None
+                    return False
                 continue
             storage = operand._storage
             if storage.values.dtype != dtype or (storage.encoding is not encoding and storage.encoding != encoding):
-                return None
+                return False
+        return True
+
+    def single(self, operands: tuple[Any, ...]) -> tuple[StatementKernel, tuple[int, ...]] | None:
+        """Returns the kernel that is all that runs, and the numbers of its operands; None where more runs.
+
+        Args:
+            operands: operands; None is returned for those of other types or shapes, too.
+        """
+        return (self.kernels[0][0], self.order) if self.order is not None and self.is_for(operands) else None
+
+    def run(self, operands: tuple[Any, ...]) -> Result | None:
+        """Returns the results; None for operands of other types or shapes."""
+        if not self.is_for(operands):
+            return None
         if self.order is not None:
             return self.kernels[0][0](*map(operands.__getitem__, self.order))
         values = dict(zip(self.parameters, operands, strict=True))
