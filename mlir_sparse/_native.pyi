@@ -127,10 +127,15 @@ class BlasProduct:
         turns_right: bool,
     ) -> None: ...
 
+class RowsAt:
+    """The rows of an array at places, for a step of a program: it is called with the array and the places."""
+
+    def __init__(self) -> None: ...
+
 class ProgramStep:
     def __init__(
         self,
-        function: Launcher | BlasProduct | Callable[[tuple[Any, ...]], Any],
+        function: Launcher | BlasProduct | RowsAt | Callable[[tuple[Any, ...]], Any],
         operands: Sequence[int],
         result: int,
         shape: Sequence[int],

@@ -289,3 +289,74 @@ def test_plans_of_programs_hold_for_sizes_like_theirs(monkeypatch: pytest.Monkey
             wanted = dense.sum(0) @ (dense @ dense.sum(1)) if not given else dense @ (dense @ x)
             np.testing.assert_allclose(kernel(A=A, B=A, **given), wanted, rtol=1e-10)
             assert len(planned) == looks
+
+
+# -- rows at places ------------------------------------------------------------------------------------------------
+
+GATHERED = {
+    "of a part": "y(i) = sum(j : A(P(i),j) * x(j))",
+    "of an operand": "y(i) = sum(j : A(i,j) * exp(w(P(j))))",
+    "lines": "Y(i,k) = sum(j : A(P(i),j) * X(j,k))",
+}
+
+
+def gathered(places: np.ndarray[Any, Any], rows: int = 40, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    A = ms.tensor(scipy.sparse.random_array((rows, places.size), density=0.4, format="csr", random_state=rng))
+    return {"A": A, "P": places, "x": rng.random(places.size), "w": rng.random(rows), "X": rng.random((places.size, 3))}
+
+
+def by_numpy(name: str, o: dict[str, Any]) -> Any:
+    a, places = o["A"].to_numpy(), o["P"].astype(np.int64)
+    if name == "of an operand":
+        return a @ np.exp(o["w"][places])
+    return (a @ (o["x"] if name == "of a part" else o["X"]))[places]
+
+
+@pytest.mark.parametrize("name", GATHERED)
+@pytest.mark.parametrize("dtype", ["i8", "i4", "i2", "i1"])
+def test_rows_at_places(name: str, dtype: str) -> None:
+    kernel = None
+    for seed in range(4):
+        places = np.random.default_rng(seed).integers(0, 40, 30).astype(dtype)
+        given = {key: one for key, one in gathered(places, seed=seed).items() if f"{key}(" in GATHERED[name]}
+        kernel = kernel or ms.compile(GATHERED[name], **given, optimize="auto")
+        found = kernel(**given)
+        np.testing.assert_allclose(found, by_numpy(name, gathered(places, seed=seed)), rtol=1e-13)
+        out = np.full(found.shape, np.nan)
+        assert kernel(**given, out=out) is out
+        np.testing.assert_array_equal(out, found)
+
+
+@pytest.mark.parametrize("name", GATHERED)
+@pytest.mark.parametrize("wrong", [-1, 40, 1 << 40])
+def test_a_place_that_is_no_row_is_named_in_any_call(name: str, wrong: int) -> None:
+    places = np.random.default_rng(0).integers(0, 40, 30)
+    given = {key: one for key, one in gathered(places).items() if f"{key}(" in GATHERED[name]}
+    kernel = ms.compile(GATHERED[name], **given)
+    kernel(**given)
+    for _ in range(3):
+        places[17] = wrong  # in place, in what calls know
+        with pytest.raises(ms.CoordinatesError, match=f"but got {wrong} at"):
+            kernel(**given)
+        places[17] = 39
+        np.testing.assert_allclose(kernel(**given), by_numpy(name, gathered(places)), rtol=1e-13)
+
+
+def test_the_result_may_not_be_the_places_or_what_they_are_of() -> None:
+    places = np.random.default_rng(0).integers(0, 30, 30)
+    given = {key: one for key, one in gathered(places, rows=30).items() if key in "APx"}
+    kernel = ms.compile(GATHERED["of a part"], **given)
+    expected = kernel(**given)
+    out = given["x"]
+    assert kernel(**given, out=out) is out
+    np.testing.assert_allclose(out, expected, rtol=1e-13)
+
+
+def test_rows_at_places_are_one_native_call() -> None:
+    places = np.random.default_rng(0).integers(0, 40, 30)
+    given = {key: one for key, one in gathered(places).items() if key in "APw"}
+    kernel = ms.compile(GATHERED["of an operand"], **given)
+    assert "pick" in kernel.explain()
+    kernel(**given)
+    assert isinstance(kernel._last, _native.ProgramLauncher)

@@ -29,6 +29,7 @@
 #include "operand.hpp"
 #include "short_method.hpp"
 #include "chunks.hpp"
+#include "take.hpp"
 #include "threads.hpp"
 
 namespace py = pybind11;
@@ -123,6 +124,7 @@ class ArrayView {
   }
   char *data() const { return proxy()->data; }
   std::int64_t item() const { return py::dtype(descriptor()).itemsize(); }
+  char kind() const { return py::dtype(descriptor()).kind(); }
   Range range() const { return {data(), data() + size() * item()}; }
   // Whether elements are in C order and aligned.
   bool is_plain() const { return has(py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_); }
@@ -760,8 +762,24 @@ class SizedLauncher {
   std::size_t count_;
 };
 
-// A step of a program: a launcher, a product of two arrays by BLAS, or a function of Python's that returns its result
-// for a tuple of operands, or None; the numbers of its operands and of its result among the program's values, and the
+// The rows of an array, its first operand, at places, its second.
+struct RowsAt {
+  // Writes them to the result; returns whether all places are rows. Other arrays are refused.
+  static bool write(const py::object &source, const py::object &places, const py::object &result) {
+    if (!ArrayView::is_array(source) || !ArrayView::is_array(places)) return false;
+    const ArrayView from(source), at(places), to(result);
+    if (!from.is_plain() || !at.is_plain() || from.rank() < 1 || at.kind() != 'i') return false;
+    std::int64_t bytes = from.item();
+    for (std::size_t axis = 1; axis < from.rank(); ++axis) bytes *= from.shape(axis);
+    if (from.item() != to.item() || at.size() * bytes != to.size() * to.item()) return false;
+    const Places taken{at.data(), at.size(), static_cast<int>(8 * at.item())};
+    py::gil_scoped_release release;
+    return take_rows(from.data(), from.shape(0), bytes, taken, to.data()) < 0;
+  }
+};
+
+// A step of a program: a launcher, a product of two arrays by BLAS, rows at places, or a function of Python's that
+// returns its result for a tuple of operands, or None; the numbers of its operands and of its result among the program's values, and the
 // form of the result, if that is an array to be written.
 struct ProgramStep {
   ProgramStep(py::object function, std::vector<std::size_t> numbers, std::size_t value, std::vector<py::ssize_t> extents,
@@ -769,18 +787,20 @@ struct ProgramStep {
       : object(std::move(function)),
         launcher(py::isinstance<Launcher>(object) ? object.cast<Launcher *>() : nullptr),
         product(py::isinstance<BlasProduct>(object) ? object.cast<std::shared_ptr<BlasProduct>>() : nullptr),
+        takes_rows(py::isinstance<RowsAt>(object)),
         operands(std::move(numbers)),
         result(value),
         shape(std::move(extents)),
         dtype(std::move(type)) {
-    if (product && operands.size() != 2) throw py::value_error("expected two operands of a product");
+    if ((product || takes_rows) && operands.size() != 2) throw py::value_error("expected two operands");
   }
 
-  bool writes() const { return launcher || product; }
+  bool writes() const { return launcher || product || takes_rows; }
 
   py::object object;
   Launcher *launcher;
   std::shared_ptr<BlasProduct> product;
+  bool takes_rows;
   std::vector<std::size_t> operands;
   std::size_t result;
   std::vector<py::ssize_t> shape;
@@ -845,6 +865,11 @@ class ProgramLauncher {
         continue;
       }
       blas.end();
+      if (step.takes_rows) {
+        // Python finds the place that is no row, and has the message.
+        if (!RowsAt::write(values[step.operands[0]], values[step.operands[1]], result)) return py::none();
+        continue;
+      }
       if (step.launcher->direct(chosen(values, step.operands), result).is_none()) return py::none();
     }
     return values[steps_.back().result];
@@ -978,6 +1003,7 @@ void register_launch(py::module_ &module) {
            py::arg("bounds") = Bounds(), py::arg("order") = std::vector<std::size_t>(), py::arg("count") = 0)
       .def("within", &SizedLauncher::within, py::arg("bounds"));
 
+  py::class_<RowsAt>(module, "RowsAt", "The rows of an array at places, as a step of a program.").def(py::init<>());
   py::class_<ProgramStep>(module, "ProgramStep", "What a program calls, and where its operands and its result are among the program's values.")
       .def(py::init<py::object, std::vector<std::size_t>, std::size_t, std::vector<py::ssize_t>, py::dtype>(),
            py::arg("function"), py::arg("operands"), py::arg("result"), py::arg("shape"), py::arg("dtype"));

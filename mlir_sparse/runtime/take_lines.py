@@ -18,7 +18,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["check_range", "lines_of_matrix", "repeated_rows", "rows_of_array"]
+__all__ = ["check_range", "lines_of_matrix", "repeated_rows", "rows_of_array", "taken_shape"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -78,15 +78,22 @@ def rows_of_array(
     return out
 
 
-def repeated_rows(step: Pick, extents: Mapping[str, int]) -> Callable[[Mapping[str, Value]], Value] | None:
-    """Returns what takes rows of an array again for the same extents; None for a step that takes something else."""
+def taken_shape(step: Pick, extents: Mapping[str, int]) -> tuple[int, ...] | None:
+    """Returns the shape of what a step takes, whole rows of an array at places; None where it takes something else."""
     place = step.places[0] if step.encoding is None and _takes_rows(step.places) else None
     if not isinstance(place, Gathered) or not place.variables:
         return None
     variables = (*place.variables, *(v for other in step.places[1:] for v in _variables(other)))
-    if not extents.keys() >= {*variables}:
+    return tuple(extents[v] for v in variables) if extents.keys() >= {*variables} else None
+
+
+def repeated_rows(step: Pick, extents: Mapping[str, int]) -> Callable[[Mapping[str, Value]], Value] | None:
+    """Returns what takes rows of an array again for the same extents; None for a step that takes something else."""
+    shape, place = taken_shape(step, extents), step.places[0]
+    if shape is None:
         return None
-    shape, name, places, result = tuple(extents[v] for v in variables), step.operand, place.tensor, step.result
+    assert isinstance(place, Gathered)
+    name, places, result = step.operand, place.tensor, step.result
 
     def run(values: Mapping[str, Value]) -> Value:
         value, array, out = values[name], values[places], values.get(result)

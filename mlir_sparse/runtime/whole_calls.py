@@ -14,11 +14,12 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
-from mlir_sparse.program import Argument, ArrayProduct, NestCall
+from mlir_sparse.program import Argument, ArrayProduct, NestCall, Pick
 from mlir_sparse.runtime.call_arguments import operand_of, padded_shape, type_id
 from mlir_sparse.runtime.fast_paths import repeated_sparse_call
 from mlir_sparse.runtime.function_call import FunctionCall, Value, empty, refused
 from mlir_sparse.runtime.multiply_arrays import native_product
+from mlir_sparse.runtime.take_lines import taken_shape
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["native_program", "repeated_call"]
@@ -59,37 +60,46 @@ def native_program(
     """Returns a program as one native call for operands like these; None where it does more than native calls do.
 
     Args:
-        steps: the steps of the program: calls of loops, and short products by BLAS.
+        steps: the steps of the program: calls of loops, short products by BLAS, and rows of arrays at places.
         result: the name of its result.
         values: operands, in order, which all steps read together.
         extents: the extent of each index variable.
     """
     names = {name: number for number, name in enumerate(values)}
+    dtypes = {name: value.dtype for name, value in values.items() if not isinstance(value, SparseTensor)}
     found, read, last = [], set[str](), ""
     for step in steps:
         native = _native_step(step, extents)
         if native is None:
             return None
         function, operands, made = native
-        is_array = isinstance(made, ArrayProduct) or made.encoding is None
-        shape = tuple(extents.get(variable, -1) for variable in made.variables) if is_array else ()
-        if math.prod(shape) * made.dtype.itemsize > _LARGE:
+        if isinstance(made, Pick):
+            shape, dtype = taken_shape(made, extents), dtypes.get(made.operand)
+            if shape is None or dtype is None or (places := dtypes.get(operands[1])) is None or places.kind != "i":
+                return None
+        else:
+            is_array, dtype = isinstance(made, ArrayProduct) or made.encoding is None, made.dtype.numpy
+            shape = tuple(extents.get(variable, -1) for variable in made.variables) if is_array else ()
+            if not is_array:
+                dtypes.pop(made.result, None)
+        if math.prod(shape) * dtype.itemsize > _LARGE:
             return None
         last = made.result
         numbers, number = [names[name] for name in operands], names.setdefault(last, len(names))
-        found.append(_native.ProgramStep(function, numbers, number, shape, made.dtype.numpy))
+        found.append(_native.ProgramStep(function, numbers, number, shape, dtype))
+        dtypes[last] = dtype
         read.update(operands)
     if last != result or result in values or not read >= values.keys():
         return None
     return _native.ProgramLauncher(found, list(map(_form, values.values())), len(names))
 
 
-_Native = _native.Launcher | _native.BlasProduct | Callable[[tuple[Any, ...]], SparseTensor | None]
+_Native = _native.Launcher | _native.BlasProduct | _native.RowsAt | Callable[[tuple[Any, ...]], SparseTensor | None]
 
 
 def _native_step(
     step: object, extents: Mapping[str, int]
-) -> tuple[_Native, Sequence[str], NestCall | ArrayProduct] | None:
+) -> tuple[_Native, Sequence[str], NestCall | ArrayProduct | Pick] | None:
     """Returns what native code calls for a step, the names of its operands, and what it is; None for others."""
     match step:
         case FunctionCall(nest=nest, launcher=launcher) if _has_array_to_fill(nest, extents):
@@ -100,6 +110,8 @@ def _native_step(
         case ArrayProduct():
             product = native_product(step, extents)
             return None if product is None else (*product, step)
+        case Pick(operands=(value, places)):
+            return _native.RowsAt(), (value, places), step
         case _:
             return None
 
