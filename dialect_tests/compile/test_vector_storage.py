@@ -345,3 +345,30 @@ def test_calls_on_little_data_do_not_look(text: str, limits: dict[str, Any], mon
             found = kernel(**operands)
             np.testing.assert_allclose(found, operands.get("d", 1) * (A.T @ given["x"]) + operands.get("d", 0))
             assert bool(looked) == (large or round_ == call == 0)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "f2", "i4", "f4", "i8", "u8", "f8"])
+@pytest.mark.parametrize("count", [0, 1, 7, 63, 1024, 1025, 5003])
+def test_places_of_what_is_not_zero(dtype: str, count: int) -> None:
+    """Zeros of either sign are none; NaN, infinities and the least numbers are some; so is the last of all."""
+    random = np.random.default_rng(count)
+    array = np.zeros(count, dtype)
+    if array.dtype.kind == "f":
+        array[random.random(count) < 0.5] = -0.0
+    for number in range(min(count, 9)):
+        at = count - 1 if number == 0 else random.integers(count)
+        array[at] = random.choice([1, np.nan, -np.inf, np.finfo(dtype).tiny]) if array.dtype.kind == "f" else 1
+        if dtype == "i8":
+            array[at] = np.iinfo(dtype).min
+        expected = np.flatnonzero(array)
+        np.testing.assert_array_equal(_native.nonzero_places(array, count), expected)
+        np.testing.assert_array_equal(_native.nonzero_places(array, expected.size), expected)
+        assert _native.nonzero_places(array, expected.size - 1) is None
+    if not count:
+        assert _native.nonzero_places(array, 0).size == 0
+
+
+@pytest.mark.parametrize("array", [np.zeros(8)[::2], np.zeros(3, "c16"), np.zeros(3, ">i4")[::-1], np.array(["a"])])
+def test_places_of_other_arrays_are_refused(array: np.ndarray[Any, Any]) -> None:
+    with pytest.raises(ValueError, match="expected contiguous and aligned"):
+        _native.nonzero_places(array, 8)

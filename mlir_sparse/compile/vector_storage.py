@@ -14,7 +14,7 @@ from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.plan.order.storage_choice import ordered_as
 from mlir_sparse.plan.vector_uses import VectorUse
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.listed_vector import is_listed, listed_vector
+from mlir_sparse.tensor.listed_vector import few_listed, is_listed
 
 __all__ = ["Restored", "few_entries", "is_small", "probed_step", "restored"]
 
@@ -111,9 +111,9 @@ def _listed(use: VectorUse, vector: Array, tensor: SparseTensor, values: Mapping
     sample = vector[:: max(1, extent // _SAMPLED)]
     if 2 * np.count_nonzero(sample != use.absent) > sample.size:
         return None
-    found = listed_vector(vector, _sparse_vector(), use.absent)
-    few = found.nse * _FEW <= extent and _are_finite(use, values)
-    return Restored(use, use.vector, found, found.nse) if few else None
+    found = few_listed(vector, _sparse_vector(), use.absent, extent // _FEW)
+    few = found is not None and _are_finite(use, values)
+    return Restored(use, use.vector, found, found.nse) if found is not None and few else None
 
 
 def _filled(use: VectorUse, vector: SparseTensor, tensor: SparseTensor, values: Mapping[str, Any]) -> Restored | None:

@@ -31,9 +31,9 @@ bool throughout(std::size_t bytes, const Holds &holds) {
     const std::size_t rest = begin + kStreams * each;
     return holds(rest, end - rest);
   };
-  // A cache line takes about as long as a visited entry of a loop.
-  constexpr std::size_t kLine = 64;
-  const std::size_t parts = std::min(thread_limit(), bytes / kLine / std::max<std::size_t>(chunk_work(), 1));
+  // Where memory is far, a few values take as long as a visited entry of a loop.
+  constexpr std::size_t kEntry = 24;
+  const std::size_t parts = std::min(thread_limit(), bytes / kEntry / std::max<std::size_t>(chunk_work(), 1));
   if (parts < 2) return within(0, bytes);
   constexpr std::size_t kBlock = std::size_t{1} << 18;  // after so many bytes a thread asks whether others found one
   const auto begins = even_parts(bytes / kPiece, parts);
@@ -85,6 +85,30 @@ struct ExponentsBelow {
     Word any = 0;
     for (const Word one : found) any |= one;
     return (any & ~(~Word{0} >> 1)) == 0;
+  }
+};
+
+// Whether all words but for bits that a mask, over and over, leaves out are 0.
+struct ZeroBut {
+  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t bytes, const char *mask) const {
+    std::uint64_t each, found[kTogether] = {};
+    std::memcpy(&each, mask, 8);
+    std::size_t at = 0;
+    for (; at + 8 * kTogether <= bytes; at += 8 * kTogether)
+      for (std::size_t lane = 0; lane < kTogether; ++lane) {
+        std::uint64_t word;
+        std::memcpy(&word, values + at + 8 * lane, 8);
+        found[lane] |= word;
+      }
+    std::uint64_t any = 0, word = 0;
+    for (const std::uint64_t one : found) any |= one;
+    for (; at + 8 <= bytes; at += 8) {
+      std::memcpy(&word, values + at, 8);
+      any |= word;
+    }
+    word = 0;
+    if (at < bytes) std::memcpy(&word, values + at, bytes - at);
+    return ((any | word) & each) == 0;
   }
 };
 
@@ -142,6 +166,46 @@ bool are_finite(const char *values, std::int64_t count, std::int64_t itemsize) {
   return throughout(static_cast<std::size_t>(count * itemsize), [&](std::size_t begin, std::size_t length) {
     return loop(values + begin, length, nullptr);
   });
+}
+
+namespace {
+
+template <class Word>
+bool add_places(const char *values, std::int64_t count, Word mask, std::size_t limit, std::vector<std::int64_t> &found) {
+  static const Loop are_zero = by_vectors<ZeroBut>();
+  constexpr std::int64_t kBlock = 1024;
+  char every[8];
+  for (std::size_t at = 0; at < sizeof(every); at += sizeof(Word)) std::memcpy(every + at, &mask, sizeof(Word));
+  const auto *words = reinterpret_cast<const Word *>(values);
+  for (std::int64_t from = 0; from < count; from += kBlock) {
+    const std::int64_t to = std::min(from + kBlock, count);
+    if (are_zero(values + from * sizeof(Word), static_cast<std::size_t>(to - from) * sizeof(Word), every)) continue;
+    for (std::int64_t k = from; k < to; ++k)
+      if ((words[k] & mask) != 0) found.push_back(k);
+    if (found.size() > limit) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool nonzero_places(const char *values, std::int64_t count, std::int64_t itemsize, bool floating, std::size_t limit,
+                    std::vector<std::int64_t> &found) {
+  const auto of = [&](auto word) {
+    using Word = decltype(word);
+    const auto all = static_cast<Word>(~Word{0});
+    return add_places<Word>(values, count, floating ? static_cast<Word>(all >> 1) : all, limit, found);
+  };
+  switch (itemsize) {
+    case 1:
+      return of(std::uint8_t{});
+    case 2:
+      return of(std::uint16_t{});
+    case 4:
+      return of(std::uint32_t{});
+    default:
+      return of(std::uint64_t{});
+  }
 }
 
 }  // namespace mlir_sparse

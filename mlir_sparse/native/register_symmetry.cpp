@@ -1,5 +1,7 @@
 // Whether matrices are symmetric, and what holds of all values of an array, from Python.
 
+#include <vector>
+
 #include "all_values.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
@@ -26,8 +28,27 @@ bool equal(const py::array &values) {
   return are_equal(data, count, itemsize);
 }
 
+bool is_plain(const py::array &values) {
+  return (values.flags() & py::array::c_style) != 0 && values.attr("flags").attr("aligned").cast<bool>();
+}
+
+py::object nonzero(const py::array &values, std::size_t limit) {
+  const char kind = values.dtype().kind();
+  const auto count = values.size(), itemsize = values.itemsize();
+  const bool has_words = itemsize == 1 || itemsize == 2 || itemsize == 4 || itemsize == 8;
+  if (!is_plain(values) || !has_words || (kind != 'f' && kind != 'i' && kind != 'u' && kind != 'b'))
+    throw py::value_error("expected contiguous and aligned integers, or floating-point numbers, of 1 to 8 bytes");
+  const auto *data = static_cast<const char *>(values.data());
+  std::vector<std::int64_t> found;
+  {
+    py::gil_scoped_release release;
+    if (!nonzero_places(data, count, itemsize, kind == 'f', limit, found)) return py::none();
+  }
+  return py::array_t<std::int64_t>(static_cast<py::ssize_t>(found.size()), found.data());
+}
+
 bool finite(const py::array &values) {
-  const bool plain = (values.flags() & py::array::c_style) != 0 && values.attr("flags").attr("aligned").cast<bool>();
+  const bool plain = is_plain(values);
   const auto count = values.size(), itemsize = values.itemsize();
   if (!plain || values.dtype().kind() != 'f' || (itemsize != 4 && itemsize != 8))
     throw py::value_error("expected contiguous and aligned values of f32 or f64");
@@ -44,6 +65,9 @@ void register_symmetry(py::module_ &module) {
              "bit for bit.");
   module.def("are_equal", &equal, py::arg("values"),
              "Returns whether the values of a contiguous array all have the same bits; True of none.");
+  module.def("nonzero_places", &nonzero, py::arg("values"), py::arg("limit"),
+             "Returns the places of the elements of a contiguous array that are not 0, in order; None for more than "
+             "`limit`.");
   module.def("are_finite", &finite, py::arg("values"),
              "Returns whether no value of a contiguous array of f32 or f64 is an infinity or NaN; True of none.");
 }
