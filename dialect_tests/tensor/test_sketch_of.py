@@ -358,3 +358,34 @@ def test_a_rounded_sketch_tells_powers_of_4() -> None:
     assert Sketch((1000,), 1000.0, (axis,)).rounded == near.rounded != far.rounded
     assert Sketch((0,), 0.0).rounded == ((0,), (0,))
     assert Sketch((4, 4), 4.0).rounded != Sketch((4,), 4.0, (AxisSketch(1.0, 1.0, 1.0),)).rounded
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "COO",
+        "COO(soa)",
+        "UnorderedCOO",
+        "(i, j, k) -> (k : dense, i : compressed(nonunique), j : singleton(nonunique))",
+    ],
+)
+@pytest.mark.parametrize("extents", [(3, 2048, 40_000), (40_000, 5, 2049), (1, 1 << 40, 3000), (50_000, 300, 1)])
+def test_columns_of_one_region_are_counted_together(threads: int, name: str, extents: tuple[int, ...]) -> None:
+    random = np.random.default_rng(extents[0])
+    if ":" not in name:
+        extents = extents[:2] if name == "UnorderedCOO" else extents
+    rows = np.stack([random.zipf(1.3, 70_001) % extent for extent in extents])
+    A = tensor((rows, np.ones(70_001)), _region(name, len(extents)), shape=extents)
+    expected = _degrees(A.to_coo()[0])
+    with _native.Limits(threads):
+        assert sketch_of(A).axes == expected
+
+
+def _region(name: str, rank: int) -> Any:
+    if name == "COO(soa)":
+        levels = ", ".join(
+            ["d0 : compressed(nonunique)", *(f"d{n} : singleton(nonunique, soa)" for n in range(1, rank))]
+        )
+        return encoding(f"({', '.join(f'd{n}' for n in range(rank))}) -> ({levels})")
+    return encoding(name) if ":" in name else encoding(name, rank=rank)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "block.hpp"
@@ -43,11 +45,8 @@ void add_all(Lanes &lanes, std::int64_t begin, std::int64_t end, const Degree &d
   for (; k < end; ++k) lanes.add(0, static_cast<double>(degree(k)));
 }
 
-// Adds up what of_part(begin, end) returns of parts that threads do; each coordinate is in one of them.
-template <class Part>
-Degrees in_parts(const std::vector<std::int64_t> &begins, const Part &of_part) {
-  std::vector<Degrees> found(begins.size() - 1);
-  in_parallel(found.size(), [&](std::size_t part) { found[part] = of_part(begins[part], begins[part + 1]); });
+// Adds up the degrees of parts; each coordinate is in one of them.
+Degrees sum_of(const std::vector<Degrees> &found) {
   Degrees all;
   for (const Degrees &one : found) {
     all.distinct += one.distinct;
@@ -66,30 +65,61 @@ std::vector<std::int64_t> parts_of(std::int64_t count) {
   return parts_of(count, thread_count(static_cast<std::size_t>(count)));
 }
 
+// Moves begins of parts on to those of runs, so that each run is in one part.
 template <class At>
-Degrees of_runs(At at, std::int64_t first, std::int64_t last) {
-  if (first == last) return {};
-  constexpr std::int64_t kBlock = 1024;
-  std::int32_t ends[kBlock + 1];  // from the begin of the block
-  Lanes lanes;
-  std::int64_t begin = first, before = at(first);  // the begin of the run that goes on, and its coordinate
-  for (std::int64_t from = first + 1; from < last; from += kBlock) {
-    const auto length = static_cast<std::int32_t>(std::min(kBlock, last - from));
-    std::int32_t found = 0;
-    for (std::int32_t k = 0; k < length; ++k) {  // no branch: where runs end cannot be predicted
-      const std::int64_t now = at(from + k);
-      ends[found] = k;
-      found += now != before;
-      before = now;
-    }
-    if (found == 0) continue;
-    lanes.add(0, static_cast<double>(from + ends[0] - begin));
-    add_all(lanes, 0, found - 1, [&](std::int64_t k) { return ends[k + 1] - ends[k]; });
-    begin = from + ends[found - 1];
+void move_to_runs(std::vector<std::int64_t> &begins, const At &at) {
+  const std::int64_t count = begins.back();
+  for (std::size_t part = 1; part + 1 < begins.size(); ++part) {
+    std::int64_t begin = std::max(begins[part], begins[part - 1]);
+    while (begin > 0 && begin < count && at(begin) == at(begin - 1)) ++begin;
+    begins[part] = begin;
   }
-  lanes.add(0, static_cast<double>(last - begin));
-  return lanes.total();
 }
+
+// The lengths of runs of equal neighbours.
+template <class At>
+class Runs {
+public:
+  explicit Runs(const At &at) : at_(at) {}
+
+  // Adds entries, which come after those that were added before.
+  void add(std::int64_t first, std::int64_t last) {
+    if (first == last) return;
+    if (end_ < 0) {
+      begin_ = first;
+      before_ = at_(first++);
+    }
+    end_ = last;
+    constexpr std::int64_t kBlock = 1024;
+    std::int32_t ends[kBlock + 1];  // from the begin of the block
+    std::int64_t before = before_;
+    for (std::int64_t from = first; from < last; from += kBlock) {
+      const auto length = static_cast<std::int32_t>(std::min(kBlock, last - from));
+      std::int32_t found = 0;
+      for (std::int32_t k = 0; k < length; ++k) {  // no branch: where runs end cannot be predicted
+        const std::int64_t now = at_(from + k);
+        ends[found] = k;
+        found += now != before;
+        before = now;
+      }
+      if (found == 0) continue;
+      lanes_.add(0, static_cast<double>(from + ends[0] - begin_));
+      add_all(lanes_, 0, found - 1, [&](std::int64_t k) { return ends[k + 1] - ends[k]; });
+      begin_ = from + ends[found - 1];
+    }
+    before_ = before;
+  }
+
+  Degrees total() {
+    if (end_ >= 0) lanes_.add(0, static_cast<double>(end_ - begin_));
+    return lanes_.total();
+  }
+
+private:
+  At at_;
+  Lanes lanes_;
+  std::int64_t begin_ = 0, before_ = 0, end_ = -1;  // of the run that goes on, its coordinate, and of all entries
+};
 
 // What does not fit in a coordinate's counter, in units of 256 entries. No more of these are made than one for each 256
 // entries.
@@ -159,51 +189,106 @@ void add_entries(At at, Weight weight, std::int64_t begin, std::int64_t end, std
   }
 }
 
+// Counts the coordinates of entries, of which each part is added by one thread, in order.
+class Counting {
+public:
+  Counting() = default;
+  Counting(const Counting &) = delete;
+  Counting &operator=(const Counting &) = delete;
+  virtual ~Counting() = default;
+  virtual void add(std::size_t part, std::int64_t begin, std::int64_t end) = 0;
+  virtual Degrees total() = 0;
+};
+
 // Adds entries from a first to before a last one to counters of a byte, or of a word each. What counters are made and
 // added up by is compiled once, and not for each type of coordinates.
 using AddToBytes = std::function<void(std::int64_t, std::int64_t, std::uint8_t *, std::vector<Carry> &)>;
 using AddToWords = std::function<void(std::int64_t, std::int64_t, std::int64_t *)>;
 
 // Counters have a byte each: a million of them stay in the cache.
-Degrees of_many(const AddToBytes &add, std::int64_t entries, std::int64_t extent) {
-  const std::size_t parts = counting_threads(static_cast<std::size_t>(entries), extent);
-  const Block block(static_cast<std::size_t>(extent) * parts, true);
-  auto *all_counters = reinterpret_cast<std::uint8_t *>(block.data());
-  const auto counters_of = [&](std::size_t part) { return all_counters + static_cast<std::int64_t>(part) * extent; };
-  std::vector<std::vector<Carry>> carries(parts);
-  const auto begins = parts_of(entries, parts), ranges = parts_of(extent, parts);
-  in_parallel(parts, [&](std::size_t part) {
-    add(begins[part], begins[part + 1], counters_of(part), carries[part]);
-  });
-  in_parallel(parts, [&](std::size_t range) {
+class ByteCounters : public Counting {
+public:
+  ByteCounters(AddToBytes add, std::int64_t extent, std::size_t parts)
+      : add_(std::move(add)), extent_(extent), block_(static_cast<std::size_t>(extent) * parts, true), carries_(parts) {}
+
+  void add(std::size_t part, std::int64_t begin, std::int64_t end) override {
+    add_(begin, end, of(part), carries_[part]);
+  }
+
+  Degrees total() override {
+    const std::size_t parts = carries_.size();
+    const auto ranges = parts_of(extent_, parts);
+    in_parallel(parts, [&](std::size_t range) {
+      for (std::size_t part = 1; part < parts; ++part)
+        add_counters(of(0), of(part), ranges[range], ranges[range + 1], carries_[range]);
+    });
     for (std::size_t part = 1; part < parts; ++part)
-      add_counters(all_counters, counters_of(part), ranges[range], ranges[range + 1], carries[range]);
-  });
-  for (std::size_t part = 1; part < parts; ++part)
-    carries[0].insert(carries[0].end(), carries[part].begin(), carries[part].end());
-  Degrees all = of_counters(all_counters, extent);
-  add_carries(all, all_counters, extent - 1, carries[0]);
-  return all;
-}
+      carries_[0].insert(carries_[0].end(), carries_[part].begin(), carries_[part].end());
+    Degrees all = of_counters(of(0), extent_);
+    add_carries(all, of(0), extent_ - 1, carries_[0]);
+    return all;
+  }
+
+private:
+  std::uint8_t *of(std::size_t part) {
+    return reinterpret_cast<std::uint8_t *>(block_.data()) + static_cast<std::int64_t>(part) * extent_;
+  }
+
+  AddToBytes add_;
+  std::int64_t extent_;
+  Block block_;
+  std::vector<std::vector<Carry>> carries_;
+};
 
 // Neighbouring bytes would wait for each other where there are few: counters have a word each.
-Degrees of_few(const AddToWords &add, std::int64_t entries, std::int64_t extent) {
-  const auto begins = parts_of(entries);
-  std::vector<std::vector<std::int64_t>> counters(begins.size() - 1);
-  in_parallel(counters.size(), [&](std::size_t part) {
-    counters[part].resize(static_cast<std::size_t>(extent));
-    add(begins[part], begins[part + 1], counters[part].data());
-  });
-  Lanes lanes;
-  std::int64_t last = 0;
-  add_all(lanes, 0, extent, [&](std::int64_t c) {
-    last = 0;
-    for (const auto &own : counters) last += own[static_cast<std::size_t>(c)];
-    return last;
-  });
-  Degrees all = lanes.total();
-  all.last = static_cast<double>(last);
-  return all;
+class WordCounters : public Counting {
+public:
+  WordCounters(AddToWords add, std::int64_t extent, std::size_t parts)
+      : add_(std::move(add)), extent_(extent),
+        counters_(parts, std::vector<std::int64_t>(static_cast<std::size_t>(extent))) {}
+
+  void add(std::size_t part, std::int64_t begin, std::int64_t end) override { add_(begin, end, counters_[part].data()); }
+
+  Degrees total() override {
+    Lanes lanes;
+    std::int64_t last = 0;
+    add_all(lanes, 0, extent_, [&](std::int64_t c) {
+      last = 0;
+      for (const auto &own : counters_) last += own[static_cast<std::size_t>(c)];
+      return last;
+    });
+    Degrees all = lanes.total();
+    all.last = static_cast<double>(last);
+    return all;
+  }
+
+private:
+  AddToWords add_;
+  std::int64_t extent_;
+  std::vector<std::vector<std::int64_t>> counters_;
+};
+
+template <class At>
+class RunLengths : public Counting {
+public:
+  RunLengths(const At &at, std::size_t parts) : runs_(parts, Runs<At>(at)) {}
+
+  void add(std::size_t part, std::int64_t begin, std::int64_t end) override { runs_[part].add(begin, end); }
+
+  Degrees total() override {
+    std::vector<Degrees> found;
+    for (Runs<At> &one : runs_) found.push_back(one.total());
+    return sum_of(found);
+  }
+
+private:
+  std::vector<Runs<At>> runs_;
+};
+
+// Adds all entries, in the parts that begin where it says.
+Degrees counted(Counting &counting, const std::vector<std::int64_t> &begins) {
+  in_parallel(begins.size() - 1, [&](std::size_t part) { counting.add(part, begins[part], begins[part + 1]); });
+  return counting.total();
 }
 
 // Counters of the coordinates that are there, found by hashing.
@@ -261,38 +346,73 @@ Degrees of_table(const AddToTable &add, std::int64_t extent) {
   return table.total(extent);
 }
 
+// Whether so few of the coordinates have an entry that a table takes less time, and no more memory, than counters.
+bool are_few(std::int64_t entries, std::int64_t extent) {
+  constexpr std::int64_t kCounted = 16, kAlways = 65536;
+  return (extent - kAlways) / kCounted > entries;
+}
+
+constexpr std::int64_t kWords = 2048;  // for so many coordinates there are words
+
+std::size_t counting_parts(std::int64_t entries, std::int64_t extent) {
+  const auto count = static_cast<std::size_t>(entries);
+  return extent <= kWords ? thread_count(count) : counting_threads(count, extent);
+}
+
+template <class At, class Weight>
+std::unique_ptr<Counting> counters_for(const At &at, const Weight &weight, std::int64_t extent, std::size_t parts) {
+  if (extent <= kWords)
+    return std::make_unique<WordCounters>(
+        [=](std::int64_t begin, std::int64_t end, std::int64_t *own) {
+          for (std::int64_t k = begin; k < end; ++k) own[at(k)] += weight(k);
+        },
+        extent, parts);
+  return std::make_unique<ByteCounters>(
+      [=](std::int64_t begin, std::int64_t end, std::uint8_t *counters, std::vector<Carry> &carries) {
+        add_entries(at, weight, begin, end, counters, carries);
+      },
+      extent, parts);
+}
+
 template <class At, class Weight>
 Degrees count(const At &at, const Weight &weight, std::int64_t entries, std::int64_t extent) {
-  constexpr std::int64_t kFew = 2048;
-  // Counters for so many coordinates an entry take less time than hashing, and no more memory than a table.
-  constexpr std::int64_t kCounted = 16, kAlways = 65536;
   if (extent == 0) return {};
-  if ((extent - kAlways) / kCounted > entries)
+  if (are_few(entries, extent))
     return of_table(
         [=](Table &table) {
           for (std::int64_t k = 0; k < entries; ++k) table.add(at(k), weight(k));
         },
         extent);
-  if (extent <= kFew)
-    return of_few(
-        [=](std::int64_t begin, std::int64_t end, std::int64_t *own) {
-          for (std::int64_t k = begin; k < end; ++k) own[at(k)] += weight(k);
-        },
-        entries, extent);
-  return of_many(
-      [=](std::int64_t begin, std::int64_t end, std::uint8_t *counters, std::vector<Carry> &carries) {
-        add_entries(at, weight, begin, end, counters, carries);
-      },
-      entries, extent);
+  const std::size_t parts = counting_parts(entries, extent);
+  return counted(*counters_for(at, weight, extent, parts), parts_of(entries, parts));
 }
 
 template <class Length>
 Degrees of_lengths(std::int64_t count, const Length &length) {
-  return in_parts(parts_of(count), [&](std::int64_t begin, std::int64_t end) {
+  const auto begins = parts_of(count);
+  std::vector<Degrees> found(begins.size() - 1);
+  in_parallel(found.size(), [&](std::size_t part) {
     Lanes lanes;
-    add_all(lanes, begin, end, length);
-    return lanes.total();
+    add_all(lanes, begins[part], begins[part + 1], length);
+    found[part] = lanes.total();
   });
+  return sum_of(found);
+}
+
+constexpr auto one_entry = [](std::int64_t) { return std::int64_t{1}; };
+
+// Requests what columns have from a first to before a last entry; those that lie among others are there with them.
+void ask_for(const std::vector<Column> &columns, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kLine = 64;
+  const char *before = nullptr;
+  for (const Column &column : columns) {
+    const auto &[data, length, stride, width] = column.coordinates;
+    const bool among = before != nullptr && data >= before && data - before < std::min(stride, kLine);
+    before = data;
+    if (among || stride <= 0) continue;
+    const char *last = data + std::min(end, length) * stride;
+    for (const char *line = data + begin * stride; line < last; line += kLine) prefetch_to_read(line);
+  }
 }
 
 }  // namespace
@@ -316,22 +436,10 @@ Degrees degrees_of_segments(const IntBuffer &begins, const IntBuffer &above) {
   });
 }
 
-Degrees degrees_of_runs(const IntBuffer &coordinates) {
-  return coordinates.visit([&](auto at) {
-    const std::int64_t count = coordinates.length;
-    auto begins = parts_of(count);
-    for (std::size_t part = 1; part + 1 < begins.size(); ++part) {  // a run is in one part
-      std::int64_t begin = std::max(begins[part], begins[part - 1]);
-      while (begin > 0 && begin < count && at(begin) == at(begin - 1)) ++begin;
-      begins[part] = begin;
-    }
-    return in_parts(begins, [&](std::int64_t begin, std::int64_t end) { return of_runs(at, begin, end); });
-  });
-}
+Degrees degrees_of_runs(const IntBuffer &coordinates) { return count_columns({{coordinates, 0, true}})[0]; }
 
 Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent) {
-  const auto one = [](std::int64_t) { return std::int64_t{1}; };
-  return coordinates.visit([&](auto at) { return count(at, one, coordinates.length, extent); });
+  return coordinates.visit([&](auto at) { return count(at, one_entry, coordinates.length, extent); });
 }
 
 Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent, const IntBuffer &begins) {
@@ -340,6 +448,47 @@ Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent, const I
     const auto length = [places](std::int64_t k) { return static_cast<std::int64_t>(places[k + 1] - places[k]); };
     return coordinates.visit([&](auto at) { return count(at, length, coordinates.length, extent); });
   });
+}
+
+std::vector<Degrees> count_columns(const std::vector<Column> &columns) {
+  const std::int64_t entries = columns.empty() ? 0 : columns[0].coordinates.length;
+  std::vector<Degrees> found(columns.size());
+  if (entries == 0) return found;
+  std::vector<Column> together;
+  std::vector<std::size_t> numbers;
+  std::size_t parts = thread_count(static_cast<std::size_t>(entries));
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    const auto &[coordinates, extent, in_runs] = columns[k];
+    if (!in_runs && are_few(entries, extent)) {
+      found[k] = count_degrees(coordinates, extent);
+      continue;
+    }
+    if (!in_runs) parts = std::min(parts, counting_parts(entries, extent));
+    together.push_back(columns[k]);
+    numbers.push_back(k);
+  }
+  auto begins = parts_of(entries, parts);
+  std::vector<std::unique_ptr<Counting>> all;
+  for (const Column &column : together)
+    column.coordinates.visit([&](auto at) {
+      if (column.in_runs) {
+        move_to_runs(begins, at);
+        all.push_back(std::make_unique<RunLengths<decltype(at)>>(at, parts));
+      } else {
+        all.push_back(counters_for(at, one_entry, column.extent, parts));
+      }
+    });
+  // So many entries stay in the cache: memory, which takes longer than counting does, is read once for all columns.
+  constexpr std::int64_t kBlock = 1024;
+  in_parallel(parts, [&](std::size_t part) {
+    for (std::int64_t from = begins[part]; from < begins[part + 1]; from += kBlock) {
+      const std::int64_t to = std::min(from + kBlock, begins[part + 1]);
+      if (together.size() > 1) ask_for(together, to, to + kBlock);
+      for (const auto &counting : all) counting->add(part, from, to);
+    }
+  });
+  for (std::size_t k = 0; k < all.size(); ++k) found[numbers[k]] = all[k]->total();
+  return found;
 }
 
 }  // namespace mlir_sparse

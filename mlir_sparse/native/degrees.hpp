@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "pack_plain.hpp"
 
@@ -29,5 +30,15 @@ Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent);
 // The same, where coordinate p stands for begins[p + 1] - begins[p] entries: `begins` has 32 or 64 bits, is contiguous
 // and longer by one than the coordinates.
 Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent, const IntBuffer &begins);
+
+// Coordinates of all entries in one dimension. They are in any order, from 0 to extent - 1, or equal ones are neighbours.
+struct Column {
+  IntBuffer coordinates;
+  std::int64_t extent;
+  bool in_runs;
+};
+
+// The same of several dimensions of the same entries, for which entries are read once.
+std::vector<Degrees> count_columns(const std::vector<Column> &columns);
 
 }  // namespace mlir_sparse

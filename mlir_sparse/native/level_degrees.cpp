@@ -90,9 +90,11 @@ public:
 
   std::vector<Degrees> run() {
     std::vector<Degrees> found(levels_.size());
+    const std::size_t region = innermost_region();
+    count_region(region, found);
     for (std::size_t number = levels_.size(); number-- > 0;) {
       const CountedLevel &one = levels_[number];
-      found[number] = times(of_level(number), each_);
+      if (number < region) found[number] = times(of_level(number), each_);
       if (!one.level.has_positions()) {
         if (one.level.kind == LevelKind::Dense) leave_dense(one.level.size);
         continue;
@@ -108,6 +110,29 @@ public:
   }
 
 private:
+  // The begin of the levels that have a coordinate for each value, the number of levels where that is one alone.
+  std::size_t innermost_region() const {
+    const std::size_t count = levels_.size();
+    std::size_t first = count;
+    while (first > 0 && levels_[first - 1].level.kind != LevelKind::Dense)
+      if (levels_[--first].level.has_positions()) break;
+    return first + 1 < count ? first : count;
+  }
+
+  // Counts the coordinates of these levels, all at once.
+  void count_region(std::size_t region, std::vector<Degrees> &found) const {
+    const bool alone = region == 0 && are_alone();
+    if (alone) found[0] = alike(count_, 1);
+    const std::size_t first = region + (alone ? 1 : 0);
+    std::vector<Column> columns;
+    for (std::size_t number = first; number < levels_.size(); ++number) {
+      const auto &[level, positions, coordinates] = levels_[number];
+      columns.push_back({coordinates, level.size, number == 0 && level.ordered});
+    }
+    const std::vector<Degrees> counted = count_columns(columns);
+    for (std::size_t k = 0; k < counted.size(); ++k) found[first + k] = counted[k];
+  }
+
   // Whether each position of the outermost level has a coordinate of its own.
   bool are_alone() const { return levels_[0].level.kind == LevelKind::Dense || levels_[0].level.unique; }
 
