@@ -7,7 +7,7 @@ assembles (the structures of temporaries, and the moves of entries in conversion
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -16,11 +16,12 @@ import numpy as np
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import StorageError
-from mlir_sparse.program import Conversion
+from mlir_sparse.program import Conversion, SharedLevels
 from mlir_sparse.runtime.function_call import FunctionCall, Value, compute_into
 from mlir_sparse.runtime.narrowed_values import narrowed
 from mlir_sparse.runtime.run_steps import Executable, run_step
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
+from mlir_sparse.tensor.stored_fibres import shared_structure
 
 __all__ = ["Structures", "assemble", "compute"]
 
@@ -108,6 +109,9 @@ def compute(
         elif isinstance(step, Conversion) and last and isinstance(values[step.operand], np.ndarray):
             _sample(values[step.operand], step, out)
             values[step.result] = out
+        elif isinstance(step, SharedLevels) and last:
+            _write_rows(step, values, out)
+            values[step.result] = out
         else:
             values[step.result] = run_step(step, values, extents)
     result = values[executable.result]
@@ -189,11 +193,23 @@ def _lost(step: Conversion, entries: int) -> StorageError:
     )
 
 
+def _write_rows(step: SharedLevels, values: Mapping[str, Value], out: SparseTensor) -> None:
+    """Copies rows below the levels of another tensor, if the result has those: they are not copied to compare them."""
+    rows, tensor_ = values[step.operand], values[step.structure]
+    assert isinstance(rows, np.ndarray)
+    assert isinstance(tensor_, SparseTensor)
+    _copy_values(shared_structure(tensor_, step.depth), rows.reshape(-1), out)
+
+
 def _copy(result: SparseTensor, out: SparseTensor) -> None:
     """Copies the values of a result that was assembled again, if it has the structure."""
     *structure, values = result.storage.buffers()
+    _copy_values(structure, values, out)
+
+
+def _copy_values(structure: Sequence[Array], values: Array, out: SparseTensor) -> None:
     *given, target = out.storage.buffers()
-    if not all(np.array_equal(a, b) for a, b in zip(structure, given, strict=True)) or len(values) != len(target):
+    if len(values) != len(target) or not all(map(np.array_equal, structure, given)):
         raise StorageError(
             f"expected out with the structure of the result, {len(values)} entries, but got another of {len(target)}: "
             f"assemble it from operands of the same structure"

@@ -9,7 +9,7 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["fibres_of", "of_rows"]
+__all__ = ["fibres_of", "of_rows", "shared_structure"]
 
 
 def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTensor:
@@ -40,16 +40,19 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
 
 def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, shape: tuple[int, ...]) -> SparseTensor:
     """Returns a tensor with copies of the first levels of another, and a contiguous row below each position in them."""
-    storage = tensor.storage
-    sizes = (*storage.level_sizes[:depth], *rows.shape[1:])
-    if depth == len(storage.level_sizes):
-        structure = storage.buffers()[:-1]
-    else:
-        pairs = zip(storage.positions[:depth], storage.coordinates[:depth], strict=True)
-        structure = tuple(buffer for pair in pairs for buffer in pair if buffer is not None)
+    sizes = (*tensor.storage.level_sizes[:depth], *rows.shape[1:])
     # Copies, as the owner of the operand's arrays may change them.
-    buffers = (*map(_copied, structure), rows.reshape(-1))
+    buffers = (*map(_copied, shared_structure(tensor, depth)), rows.reshape(-1))
     return SparseTensor._trusted(encoding, shape, LevelStorage.from_buffers(encoding, sizes, buffers))
+
+
+def shared_structure(tensor: SparseTensor, depth: int) -> tuple[Array, ...]:
+    """Returns the positions and coordinates of the first levels of a tensor, as they are."""
+    storage = tensor.storage
+    if depth == len(storage.level_sizes):
+        return storage.buffers()[:-1]
+    pairs = zip(storage.positions[:depth], storage.coordinates[:depth], strict=True)
+    return tuple(buffer for pair in pairs for buffer in pair if buffer is not None)
 
 
 def _copied(buffer: Array) -> Array:
