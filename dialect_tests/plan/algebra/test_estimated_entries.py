@@ -18,12 +18,10 @@ from benchmarks import data
 from benchmarks.entries import skewed
 
 import mlir_sparse as ms
-from mlir_sparse.encoding import PatternSketch
+from mlir_sparse._search import EntryPattern, Pattern, chance_of_cycles, chance_together, masks_of
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, IndexVar
-from mlir_sparse.plan.algebra.entry_patterns import EntryPattern, chance_of_cycles, chance_together
 from mlir_sparse.plan.algebra.estimates import Estimates
-from mlir_sparse.plan.algebra.masked_products import masks_of
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.runtime import operand_check
@@ -203,9 +201,10 @@ def test_products_with_a_mask_have_the_entries_at_which_it_meets_them() -> None:
 def test_patterns_of_any_extent_are_taken(extent: float) -> None:
     """Sketches may lie: offsets beyond the extent, no entries, shares that are none."""
     for offsets in ({}, {0: 1.0}, {40: 1.0}, {-3: 0.5, 3: 0.5}):
-        one = EntryPattern("A", 1, 2, 10.0, extent, PatternSketch(0.5, offsets))
-        two, three = (EntryPattern(n, a, b, 0.0, extent, one.sketch) for n, a, b in (("B", 2, 4), ("C", 4, 1)))
+        pattern = Pattern(offsets, 0.5)
+        one = EntryPattern("A", 1, 2, 10.0, extent, pattern)
+        two, three = (EntryPattern(n, a, b, 0.0, extent, pattern) for n, a, b in (("B", 2, 4), ("C", 4, 1)))
         often, closing = chance_of_cycles([one, two, three])
         assert often >= 0
         assert closing == (three,)
-        assert 0 <= chance_together(one, EntryPattern("B", 2, 1, 1e30, extent, one.sketch)) <= 1
+        assert 0 <= chance_together(one, EntryPattern("B", 2, 1, 1e30, extent, pattern)) <= 1

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.plan.algebra.estimates import EntrySet
-from mlir_sparse.plan.algebra.factor_sets import FactorSets
+from mlir_sparse._search import EntrySet, FactorSets
 
 
 def tensor(shape: tuple[int, ...], entries: int, encoding: str, seed: int) -> ms.SparseTensor:

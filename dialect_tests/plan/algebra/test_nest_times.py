@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from mlir_sparse._search import EntrySet, LoopNest
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import IndexVar
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates
-from mlir_sparse.plan.algebra.loop_times import LoopNest
+from mlir_sparse.plan.algebra.estimates import Estimates
+from mlir_sparse.plan.algebra.nest_times import steps_of
 
 MACHINE = machine_profile().times
 
@@ -29,7 +30,7 @@ def test_loops_that_leave_few_places_take_no_negative_time() -> None:
     estimates = estimates_of({"i": 10.0, "j": 5000.0, "k": 300.0, "l": 5000.0})
     deep, middle = sparse(estimates, "jkl", 8.4e5), sparse(estimates, "jki", 2e4)
     kept = estimates.bits([*map(IndexVar, "ij")])
-    nest = LoopNest([deep, middle], kept, estimates, MACHINE)
+    nest = LoopNest([deep, middle], kept, estimates, steps_of(MACHINE))
     found = nest.time(1e12)
     assert found is not None
     assert found.nanoseconds > MACHINE.call
@@ -41,6 +42,6 @@ def test_rows_are_scattered_around_a_sum_alone(rows: str, meets: bool) -> None:
     estimates = estimates_of(dict.fromkeys("ijk", 1000.0))
     kept = estimates.bits([*map(IndexVar, rows)])
     matrices = [sparse(estimates, names, 20_000.0) for names in ("ij", "ik", "kj")]
-    loops = LoopNest(matrices, kept, estimates, MACHINE).loops(1e12)
+    loops = LoopNest(matrices, kept, estimates, steps_of(MACHINE)).loops(1e12)
     assert loops is not None
     assert loops[-1].meeting == meets

@@ -13,19 +13,18 @@ import json
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from typing import Any
 
 import pytest
 
+from mlir_sparse._search import EntrySet, PartRoom, predecessors, result_of
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra import product_search
 from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
-from mlir_sparse.plan.algebra.nest_loops import predecessors
-from mlir_sparse.plan.algebra.nest_results import result_of
+from mlir_sparse.plan.algebra.estimates import Estimates, bits_of, union
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.product_search import ProductSearch
 
@@ -80,7 +79,7 @@ class Product:
             kept = self.nests.estimates.variables(search.kept(members))
             return key_of(chosen, kept, self.symmetric)[0]
 
-        search = ProductSearch(self.relations, self.kept, self.nests, key, None, lambda _: True)
+        search = ProductSearch(self.relations, self.kept, self.nests, key, None, PartRoom())
         return search.best(search.whole).nanoseconds
 
     def may_be_late(self, members: Iterable[int]) -> bool:
@@ -109,19 +108,19 @@ def product_of(seed: int) -> Product:
         if again and rng.random() < 0.5:
             place = rng.choice(again)
             name, own = factors[place].tensor, tuple(map(estimates.bit, factors[place].indices))
-            relations.append(replace(relations[place].at(own, bits), source=(name, bits)))
+            relations.append(relations[place].at(own, bits).replaced(source=(name, bits)))
         else:
             name = "ABCD"[len(relations)]
-            relations.append(replace(relation(bits, estimates, rng), source=(name, bits)))
+            relations.append(relation(bits, estimates, rng).replaced(source=(name, bits)))
             if square and len(chosen) == 2 and relations[-1].sparse and rng.random() < 0.5:
-                relations[-1] = replace(relations[-1], order=None)
+                relations[-1] = relations[-1].replaced(order=None)
                 symmetric.add(name)
         factors.append(Access(name, chosen))
     variables = bits_of(union(relations))
     kept = sum(rng.sample(variables, min(len(variables), rng.choice([0, 1, 1, 2]))))
     nests = NestTimes(estimates, MACHINE, has_blas=rng.random() < 0.5)
     if rng.random() < 0.5:
-        nests.allow_copies(lambda _: True)
+        nests.allow_copies(PartRoom())
     return Product(tuple(relations), tuple(factors), kept, nests, frozenset(symmetric))
 
 

@@ -7,7 +7,7 @@ each arrangement once. Each product that holds a sum in parentheses is a choice:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import reduce
 
 from mlir_sparse.classes import dataclass
@@ -74,6 +74,8 @@ class Opaque:
     """
 
     body: Expr
+    # What `variables_of` found: planning asks each factor and product for them many times.
+    _variables: frozenset[IndexVar] | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Sum:
     """A factor that is a sum in parentheses."""
 
     terms: tuple[ProductTerm, ...]
+    _variables: frozenset[IndexVar] | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class ProductTerm:
     factors: tuple[Factor, ...]
     bound: frozenset[IndexVar] = frozenset()
     negative: bool = False
+    _variables: frozenset[IndexVar] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def inside(self) -> frozenset[IndexVar]:
@@ -120,7 +124,14 @@ Computed = Callable[[Mapping[str, DType]], DType] | None
 def variables_of(node: Factor | ProductTerm) -> frozenset[IndexVar]:
     """Returns the free index variables of a factor or a product."""
     if isinstance(node, Access):
-        return frozenset(node.indices)
+        return node.variables
+    if node._variables is None:
+        object.__setattr__(node, "_variables", _variables_in(node))
+        assert node._variables is not None
+    return node._variables
+
+
+def _variables_in(node: Opaque | Sum | ProductTerm) -> frozenset[IndexVar]:
     if isinstance(node, ProductTerm):
         return node.inside - node.bound
     if isinstance(node, Opaque):
@@ -345,8 +356,16 @@ def expression_of(terms: Iterable[ProductTerm]) -> Expr:
 
 def _value(term: ProductTerm) -> Expr:
     body = reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), map(_expression, term.factors))
-    ordered = tuple(variable for variable in free_indices(body) if variable in term.bound)
+    if not term.bound:
+        return body
+    inside = dict.fromkeys(variable for factor in term.factors for variable in _in_order(factor))
+    ordered = tuple([variable for variable in inside if variable in term.bound])
     return Reduce(ReduceOp.SUM, ordered, body) if ordered else body
+
+
+def _in_order(factor: Factor) -> tuple[IndexVar, ...]:
+    """Returns the free index variables of a factor in the order of the text."""
+    return factor.indices if isinstance(factor, Access) else free_indices(_expression(factor))
 
 
 def _expression(factor: Factor) -> Expr:

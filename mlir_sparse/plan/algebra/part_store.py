@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Self
 
+from mlir_sparse._search import EntrySet, NestTime, PartRoom
 from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import TensorType, encoding
 from mlir_sparse.encoding.sketch import AxisSketch, Sketch
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import SHARE, AlgebraRule
-from mlir_sparse.plan.algebra.equal_parts import key_of
-from mlir_sparse.plan.algebra.estimates import EntrySet, Estimates, bits_of, union
+from mlir_sparse.plan.algebra.estimates import Estimates, union
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
-from mlir_sparse.plan.algebra.loop_times import NestTime
+from mlir_sparse.plan.algebra.made_parts import MadeParts
 from mlir_sparse.plan.algebra.masked_functions import masked_value
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.normal_form import (
@@ -95,7 +94,7 @@ class PartStore:
         # Positions and coordinates of temporaries are as wide as those of operands, at least 32 bits.
         narrow = all(storage.pos_width and storage.crd_width for storage in storages)
         self._width = max([4, *(max(each.pos_width, each.crd_width) // 8 for each in storages)]) if narrow else 8
-        self._made = dict(earlier.made)
+        self._made = MadeParts(earlier.made)
         self._results: dict[str, tuple[tuple[IndexVar, ...], EntrySet]] = {}
         # What accesses of parts are to estimates, and what those of tensors and arrays are, whatever parts there are.
         self._of_parts: dict[Access, EntrySet] = {}
@@ -110,7 +109,7 @@ class PartStore:
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         other.parts, other.rules, other.replaced = list(self.parts), dict(self.rules), dict(self.replaced)
-        other._made, other._results, other._of_parts = dict(self._made), dict(self._results), dict(self._of_parts)
+        other._made, other._results, other._of_parts = self._made.copy(), dict(self._results), dict(self._of_parts)
         other._of_readers = dict(self._of_readers)
         return other
 
@@ -125,9 +124,9 @@ class PartStore:
         other.symmetric = frozenset(tensor for tensor, one in facts.items() if one.symmetric)
         other._of_tensors, other._of_parts, other._of_objects, other._of_readers = {}, {}, {}, {}
         other.nests = NestTimes(self.estimates, self.nests.machine, has_blas=self.nests.has_blas)
-        other.nests.last = self.nests.last
+        other.nests.take_last_of(self.nests)
         if self.has_arrays:
-            other.nests.allow_copies(other.fits_alone)
+            other.nests.allow_copies(other.part_room)
         return other
 
     def frugal(self, share: float) -> Self:
@@ -144,18 +143,20 @@ class PartStore:
     @property
     def known(self) -> KnownParts:
         """Returns all parts so far, those that statements before have made included."""
-        names = dict.fromkeys(name for name, _ in self._made.values())
+        made = self._made.keyed
+        names = dict.fromkeys(name for name, _ in made.values())
         known = {name: self._facts_of(*self._results[name]) for name in names if name in self._results}
-        return KnownParts(self._made, known | {name: self.facts[name] for name in names if name not in known})
+        return KnownParts(made, known | {name: self.facts[name] for name in names if name not in known})
 
     def _facts_of(self, indices: tuple[IndexVar, ...], relation: EntrySet) -> TensorFacts:
         """Returns what is known of a part, by dimension."""
         shape = tuple(int(self.extents[index]) for index in indices)
         bits, rank = tuple(map(self.estimates.bit, indices)), len(indices)
+        largest, squares = relation.largest, relation.squares
         axes = [
-            AxisSketch(min(relation.entries, size), relation.largest[bit], relation.squares[bit])
+            AxisSketch(min(relation.entries, size), largest[bit], squares[bit])
             for bit, size in zip(bits, shape, strict=True)
-            if bit in relation.largest
+            if bit in largest
         ]
         storage = encoding({1: "SparseVector", 2: "CSR"}.get(rank, "CSF"), rank=rank) if relation.sparse else None
         sketch = Sketch(shape, relation.entries, tuple(axes) if len(axes) == rank else ())
@@ -175,22 +176,38 @@ class PartStore:
 
     def fits_alone(self, result: EntrySet) -> bool:
         """Returns whether a part with a result does."""
-        return self._bytes_of(result) <= self.room * self._share
+        return self.part_room.fits(result, self.estimates)
+
+    @property
+    def part_room(self) -> PartRoom:
+        """Returns which parts fit in memory, each for itself."""
+        return PartRoom(self.room * self._share, self._itemsize, self._width)
 
     def _bytes_of(self, result: EntrySet) -> float:
-        if not result.sparse:
-            return result.at_most * self._itemsize
-        rows = max(map(self.estimates.space, bits_of(result.variables)))
-        return result.at_most * (self._itemsize + self._width) + rows * self._width
+        return self.part_room.bytes_of(result, self.estimates)
 
     def has(self, key: Hashable) -> bool:
         """Returns whether a part with a key is made already."""
-        return (key, self.dtype) in self._made
+        return self._made.has(key, self.dtype)
 
     @property
     def is_empty(self) -> bool:
         """Returns whether no part is made so far."""
         return not self._made
+
+    def made_of(self, names: Sequence[str]) -> Sequence[Sequence[int]] | None:
+        """Returns of each part so far the sorted places of its factors among those of a product, by their first names.
+
+        Parts of other factors are equal to none of the product's. It is None where all may be equal to some.
+
+        Args:
+            names: the names of the factors of the product; all functions and sums have one.
+        """
+        made = self._made.names
+        if made is None:
+            return None
+        known = set(names)
+        return [sorted(map(names.index, each)) for each in made if known.issuperset(each)]
 
     def part(
         self,
@@ -209,17 +226,16 @@ class PartStore:
             loops: how it is made; None for a product in one loop nest, or by BLAS.
             inner: the variables of which what reads it goes over rows.
         """
-        product, numbered = key_of(factors, kept, self.symmetric)
-        key = product, self.dtype
-        if key not in self._made:
-            terms, result = make()
-            seen = self._dimensions(factors, kept, terms, result, inner)
-            self._made[key] = self._store(terms, seen, result, loops), tuple(numbered.index(v) for v in seen)
-        else:
+        there = self._made.find(factors, kept, self.symmetric, self.dtype)
+        if there is not None:
             self.rules[SHARE] = None
             self.reads_transposes |= bool(self.symmetric)
-        name, places = self._made[key]
-        return Access(name, tuple(numbered[place] for place in places))
+            return there
+        terms, result = make()
+        seen = self._dimensions(factors, kept, terms, result, inner)
+        made = Access(self._store(terms, seen, result, loops), seen)
+        self._made.add(factors, kept, self.symmetric, self.dtype, made)
+        return made
 
     def _dimensions(
         self,
@@ -255,15 +271,15 @@ class PartStore:
         else:
             self.bytes += self._bytes_of(result)
         order = result.order if result.sparse else tuple(map(self.estimates.bit, indices))
-        self._results[name] = indices, replace(result, order=order, in_memory=True)
+        self._results[name] = indices, result.replaced(order=order, in_memory=True)
         kept = frozenset(indices)
         is_array = self.has_arrays and not (result.sparse or loops) and len(terms) == 1
         is_array = is_array and self.time(terms[0].factors, kept, as_written=True).sparse
         times = [] if loops else [self.time(term.factors, kept, array=is_array) for term in terms]
         by_blas = len(times) == 1 and times[0].by_blas
         self.nanoseconds += loops.nanoseconds if loops else sum(time.nanoseconds for time in times)
-        expected = replace(result, most=result.entries)
-        estimate = PartEstimate(result.entries, result.sparse, self._bytes_of(expected))
+        nbytes = self.part_room.expected_bytes_of(result, self.estimates)
+        estimate = PartEstimate(result.entries, result.sparse, nbytes)
         self.parts.append(
             Part(
                 Access(name, indices),
@@ -297,10 +313,9 @@ class PartStore:
         if not relations:
             return NestTime(0.0, 1.0, 1.0, False, 1.0)
         loops = as_written or len(relations) < len(factors)  # scalars are none of BLAS's
-        variables = self.estimates.bits(kept) & union(relations)
-        nest = (self.nests.in_loops if loops else self.nests.exact)(relations, variables, array=array)
+        nest = (self.nests.in_loops if loops else self.nests.exact)(relations, self.estimates.bits(kept), array=array)
         functions = self._functions(factors, kept, nest.places)
-        return nest._replace(nanoseconds=nest.nanoseconds + functions) if functions else nest
+        return nest.longer(functions) if functions else nest
 
     def _functions(self, factors: Sequence[Factor], kept: frozenset[IndexVar], places: float) -> float:
         """Returns the time of functions in a loop nest; those of the result's variables are outside of inner loops.

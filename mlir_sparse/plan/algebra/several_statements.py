@@ -14,7 +14,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.notation import Access, Assignment, AssignOp, accesses_of
-from mlir_sparse.plan.algebra.copied_operands import makes_finite
+from mlir_sparse.plan.algebra.finite_values import makes_finite
 from mlir_sparse.plan.algebra.inlined_statements import (
     OrderedStatement,
     Refusal,

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+from mlir_sparse._search import CopiedOperand, EntrySet, Mask
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import Access, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import ASSOCIATE, COPY, HOIST, IN_PLACE, KEEP_MASK, PUSH_SUMS
-from mlir_sparse.plan.algebra.copied_operands import CopiedOperand
 from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of, name_of
-from mlir_sparse.plan.algebra.estimates import EntrySet, bits_of, union
+from mlir_sparse.plan.algebra.estimates import MOST_BITS, bits_of, union
 from mlir_sparse.plan.algebra.masked_functions import without_known_masks
-from mlir_sparse.plan.algebra.masked_products import Mask
 from mlir_sparse.plan.algebra.mixed_sums import with_sums_made
 from mlir_sparse.plan.algebra.normal_form import (
     Computed,
     Factor,
+    NoNormalFormError,
     Opaque,
     ProductTerm,
     Sum,
@@ -125,8 +125,12 @@ class Statement(PartStore):
 
     def _search(self, factors: Sequence[Factor], kept: Variables, *, into_array: bool) -> ProductSearch:
         known: dict[Members, tuple[PartKey, tuple[IndexVar, ...]]] = {}
-        # Sets of factors that all read other tensors are equal to no other set, nor to a part if there is none.
-        unlike = self.is_empty and len(set(map(name_of, factors))) == len(factors)
+        if len(factors) > MOST_BITS:
+            raise NoNormalFormError(f"it has more than {MOST_BITS} factors")
+        # Sets of factors that all read other tensors are equal to no other set, nor to a part if there is none of them.
+        names = [name_of(factor) if isinstance(factor, Access) else "=" for factor in factors]
+        made = self.made_of(names)
+        unlike = made == [] and len(set(names)) == len(factors)
 
         def occurrence(members: Members) -> tuple[PartKey, tuple[IndexVar, ...]]:
             if members not in known:
@@ -135,8 +139,8 @@ class Statement(PartStore):
                 known[members] = key_of(chosen, kept, self.symmetric)
             return known[members]
 
-        def key(members: Members) -> PartKey | Members:
-            return members if unlike else occurrence(members)[0]
+        def key(members: Members) -> PartKey:
+            return occurrence(members)[0]
 
         relations = [self.relation(factor) for factor in factors]
         bits = self.estimates.bits(kept)
@@ -144,11 +148,14 @@ class Statement(PartStore):
             relations,
             bits,
             self.nests,
-            key,
-            None if self.is_empty else self.has,
-            self.fits_alone,
+            None if unlike else key,
+            None if made == [] else self.has,
+            self.part_room,
             has_arrays=self.has_arrays,
             occurrence=None if unlike else occurrence,
+            names=[names.index(name) for name in names],
+            made_names=made or (),
+            any_size=not self.is_empty,
             into_array=into_array,
         )
         return search
@@ -185,11 +192,11 @@ class Statement(PartStore):
 
     def _copied(self, nest: ProductTerm, found: Sequence[CopiedOperand]) -> ProductTerm:
         """Returns a nest that reads operands from copies in other storage."""
-        copies = {id(one.operand): one.copy for one in found}
-        walked = [r for r in self.relations(nest.factors) if r.sparse and id(r) not in copies]
+        copies = {one.operand.number: one.copy for one in found}
+        walked = [r for r in self.relations(nest.factors) if r.sparse and r.number not in copies]
         inner = variables_of(nest) - self.estimates.variables(union(walked))
         factors = tuple(
-            self._copy(factor, copies[id(own)], inner) if id(own := self.relation(factor)) in copies else factor
+            self._copy(factor, copies[own], inner) if (own := self.relation(factor).number) in copies else factor
             for factor in nest.factors
         )
         return replace(nest, factors=factors)
@@ -201,7 +208,9 @@ class Statement(PartStore):
     def _masked(self, nest: ProductTerm, found: Mask, kept: Variables, *, array: bool) -> ProductTerm:
         """Returns a nest in which a product with a mask is a part."""
         rest = list(nest.factors)
-        chosen = [next(factor for factor in rest if self.relation(factor) is each) for each in found.relations]
+        chosen = [
+            next(factor for factor in rest if self.relation(factor).number == each.number) for each in found.relations
+        ]
         for factor in chosen:
             rest.remove(factor)  # another factor may be equal to the mask
         names = {self.estimates.bit(variable): variable for factor in chosen for variable in variables_of(factor)}
@@ -273,7 +282,7 @@ class Statement(PartStore):
         if any(self.reads_sparse(expression_of([term])) for term in arrays):
             return None  # a function that has values where the tensor has none
         whole = [term for term in arrays if isinstance(term.factors[0], Access) and variables_of(term) == variables]
-        result = replace(self.array(variables), in_memory=True)
+        result = self.array(variables).replaced(in_memory=True)
         if not walked or not whole or not self.fits_alone(result):
             return None
         if even and whole[0].negative:

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
+from mlir_sparse._search import NestTime
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
 from mlir_sparse.notation import Assignment, IndexVar, accesses_of, free_indices
 from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK
 from mlir_sparse.plan.algebra.common_factors import factored
-from mlir_sparse.plan.algebra.copied_operands import makes_finite
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
+from mlir_sparse.plan.algebra.finite_values import makes_finite
 from mlir_sparse.plan.algebra.kept_form import KeptForm, kept_form
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
-from mlir_sparse.plan.algebra.loop_times import NestTime
 from mlir_sparse.plan.algebra.masked_functions import mask_of, with_masks_inside
 from mlir_sparse.plan.algebra.normal_form import (
     Factor,
@@ -51,7 +51,10 @@ class StatementWay:
     """A way to compute a statement.
 
     Args:
-        rewriting: the statement rewritten.
+        nests: the loop nests whose sum the result is.
+        renamed: (name, name in the text) of each index variable that it calls otherwise.
+        by_blas: whether BLAS computes the only nest.
+        symmetric: the matrices that it takes to be their own transposes.
         nanoseconds: the time that it takes; infinite where its parts do not fit.
         as_written: the time of the statement as it is written, with the same sums multiplied out.
         nbytes: the bytes that its parts take.
@@ -61,7 +64,9 @@ class StatementWay:
         parts: the parts that are made so far.
     """
 
-    rewriting: Rewriting
+    nests: tuple[ProductTerm, ...]
+    renamed: tuple[tuple[str, str], ...]
+    by_blas: bool
     nanoseconds: float
     as_written: float
     nbytes: float
@@ -69,6 +74,13 @@ class StatementWay:
     changed: bool
     results: tuple[NestTime, ...]
     parts: PartStore
+    symmetric: tuple[str, ...] = ()
+
+    @property
+    def rewriting(self) -> Rewriting:
+        """Returns the statement rewritten; it is written down for the ways that are taken alone."""
+        parts = tuple(self.parts.parts)
+        return Rewriting(parts, expression_of(self.nests), self.renamed, self.by_blas, symmetric=self.symmetric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +144,7 @@ class StatementWays:
             (self._empty.own_type,) = dtypes
         if into_array and assignment.target.indices:
             bits = tuple(map(self._empty.estimates.bit, assignment.target.indices))
-            self._empty.nests.last[sum(set(bits))] = bits[-1]
+            self._empty.nests.set_last(sum(set(bits)), bits[-1])
         self._first = self._form(0)
         # Parts that statements share are statements themselves, which have no masks.
         alone = has_blas and earlier is NOTHING_KNOWN
@@ -152,7 +164,7 @@ class StatementWays:
             statement.room = max(_ROOM, _bytes_of(facts) + itemsize * sum(result.most for result in results))
             statement.has_arrays = full
         if full:
-            self._empty.nests.allow_copies(self._empty.fits_alone)
+            self._empty.nests.allow_copies(self._empty.part_room)
         self.as_written = self._first.as_written
         """The time of the statement as it is written."""
 
@@ -278,7 +290,9 @@ class StatementWays:
         total = statement.nanoseconds + sum(time.nanoseconds for time in times)
         by_blas = len(times) == 1 and times[0].by_blas
         return StatementWay(
-            Rewriting(tuple(statement.parts), expression_of(nests), form.renamed, by_blas),
+            nests,
+            form.renamed,
+            by_blas,
             total if statement.nbytes(nests) <= statement.room else math.inf,
             form.as_written,
             statement.nbytes(nests),

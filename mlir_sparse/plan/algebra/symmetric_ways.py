@@ -78,7 +78,7 @@ def _time_of_check(sketch: Sketch) -> float:
 def _checked(way: StatementWay, names: tuple[str, ...], checks: float) -> StatementWay:
     return replace(
         way,
-        rewriting=replace(way.rewriting, symmetric=names),
+        symmetric=names,
         nanoseconds=way.nanoseconds + checks,
         rules=(*way.rules, TRANSPOSE.name),
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from mlir_sparse._search import EntryPattern, EntrySet, Pattern
 from mlir_sparse.classes import dataclass
-from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import Encoding, PatternSketch, TensorType
 from mlir_sparse.encoding.sketch import Sketch
-from mlir_sparse.plan.algebra.entry_patterns import EntryPattern
-from mlir_sparse.plan.algebra.estimates import EntrySet
 
 __all__ = ["TensorFacts"]
 
@@ -42,7 +41,7 @@ class TensorFacts:
         entries, seen, pattern = self.sketch.entries, self.sketch.pattern, None
         if sparse and seen is not None:
             rows, columns = variables
-            pattern = EntryPattern(tensor, rows, columns, entries, float(self.sketch.shape[0]), seen)
+            pattern = EntryPattern(tensor, rows, columns, entries, float(self.sketch.shape[0]), _pattern_of(seen))
         source = tensor, variables
         return EntrySet(
             sum(variables), entries, sparse, largest, squares, order, self.most, pattern=pattern, source=source
@@ -54,3 +53,8 @@ def _levels_of(storage: Encoding | None) -> tuple[bool, tuple[int, ...] | None]:
     """Returns whether storage is sparse, and the dimension of each of its levels, where levels are dimensions."""
     sparse = storage is not None and not storage.is_dense
     return sparse, storage.level_order if storage is not None and storage.is_permutation else None
+
+
+@lru_cache(maxsize=256)  # a statement asks for those of its matrices again and again
+def _pattern_of(sketch: PatternSketch) -> Pattern:
+    return Pattern(sketch.offsets, sketch.mirrored)

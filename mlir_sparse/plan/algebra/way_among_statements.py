@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlir_sparse._search import NestTime
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment
 from mlir_sparse.plan.algebra.choose_rewriting import is_better
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
-from mlir_sparse.plan.algebra.loop_times import NestTime
 from mlir_sparse.plan.algebra.normal_form import ProductTerm
 from mlir_sparse.plan.algebra.statement_ways import StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts

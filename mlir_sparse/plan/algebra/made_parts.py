@@ -1,0 +1,113 @@
+"""The parts that are made so far, by what they are: each product is looked up before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import NamedTuple, Self
+
+from mlir_sparse.dtypes import DType
+from mlir_sparse.notation import Access, IndexVar
+from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
+from mlir_sparse.plan.algebra.normal_form import Factor
+
+__all__ = ["MadeParts", "names_of"]
+
+# The sorted names of the factors of a product; all functions and sums have one.
+Names = tuple[str, ...]
+
+
+class _Unkeyed(NamedTuple):
+    """A part whose key nothing has asked for."""
+
+    factors: Sequence[Factor]
+    kept: frozenset[IndexVar]
+    symmetric: Collection[str]
+    dtype: DType | None
+    access: Access
+
+
+class MadeParts:
+    """The parts that are made so far. Keys are found of those alone whose factors another product has by name.
+
+    Args:
+        keyed: by key and element type the name, and which of the numbered variables each dimension is.
+    """
+
+    def __init__(self, keyed: Mapping[tuple[PartKey, DType | None], tuple[str, tuple[int, ...]]]) -> None:
+        self._keyed = dict(keyed)
+        self._unkeyed: dict[Names, tuple[_Unkeyed, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._keyed or self._unkeyed)
+
+    def copy(self) -> Self:
+        """Returns the same parts, to which others may be added."""
+        other = object.__new__(type(self))
+        other._keyed, other._unkeyed = dict(self._keyed), dict(self._unkeyed)
+        return other
+
+    @property
+    def names(self) -> Collection[Names] | None:
+        """Returns the sorted names of the factors of each; None where that is not known."""
+        return None if self._keyed else self._unkeyed.keys()
+
+    @property
+    def keyed(self) -> Mapping[tuple[PartKey, DType | None], tuple[str, tuple[int, ...]]]:
+        """Returns by key and element type the name, and which of the numbered variables each dimension is."""
+        for names in list(self._unkeyed):
+            self._find_keys(names)
+        return self._keyed
+
+    def has(self, key: Hashable, dtype: DType | None) -> bool:
+        """Returns whether there is a part of a key and an element type."""
+        return (key, dtype) in self.keyed
+
+    def find(
+        self, factors: Sequence[Factor], kept: frozenset[IndexVar], symmetric: Collection[str], dtype: DType | None
+    ) -> Access | None:
+        """Returns what reads the part that is equal to a product, if there is one.
+
+        Args:
+            factors: the factors of the product.
+            kept: the variables that it keeps.
+            symmetric: the matrices that are their own transposes.
+            dtype: its element type; None for that of the statement.
+        """
+        names = names_of(factors)
+        if not self._keyed and names not in self._unkeyed:
+            return None
+        self._find_keys(names)
+        product, numbered = key_of(factors, kept, symmetric)
+        found = self._keyed.get((product, dtype))
+        return None if found is None else Access(found[0], tuple(numbered[place] for place in found[1]))
+
+    def add(
+        self,
+        factors: Sequence[Factor],
+        kept: frozenset[IndexVar],
+        symmetric: Collection[str],
+        dtype: DType | None,
+        access: Access,
+    ) -> None:
+        """Adds a part that is equal to none.
+
+        Args:
+            factors: the factors of the product that it is.
+            kept: the variables that it keeps.
+            symmetric: the matrices that are their own transposes.
+            dtype: its element type; None for that of the statement.
+            access: what reads it.
+        """
+        names = names_of(factors)
+        self._unkeyed[names] = (*self._unkeyed.get(names, ()), _Unkeyed(factors, kept, symmetric, dtype, access))
+
+    def _find_keys(self, names: Names) -> None:
+        for one in self._unkeyed.pop(names, ()):
+            product, numbered = key_of(one.factors, one.kept, one.symmetric)
+            places = tuple(numbered.index(variable) for variable in one.access.indices)
+            self._keyed[product, one.dtype] = one.access.tensor, places
+
+
+def names_of(factors: Sequence[Factor]) -> Names:
+    """Returns the sorted names of the factors of a product; all functions and sums have one."""
+    return tuple(sorted([factor.tensor if isinstance(factor, Access) else "=" for factor in factors]))
