@@ -113,7 +113,11 @@ def test_out_may_be_an_operand(spmv: ms.UserModule) -> None:
         (lambda f, A, x: f(A.convert("CSC"), x, x), ms.OperandError, r"pass A\.convert"),
         (lambda f, A, x: f(A.convert("CSR", pos_width=32, crd_width=32), x, x), ms.OperandError, r"pass A\.convert"),
         (lambda f, A, x: f(A, A, x), ms.RankError, "expected x of 1 dimensions"),
-        (lambda f, A, x: f(A, x.astype(np.float32), x), ms.DTypeError, "expected f64 for x, but got f32"),
+        (
+            lambda f, A, x: f(A, x.astype(np.float32), x),
+            ms.DTypeError,
+            "expected f64 for x, but got f32: .* call with convert=True",
+        ),
         (lambda f, A, x: f(A.to_numpy(), x, x), ms.OperandError, "but got a dense array"),
         (lambda f, A, x: f(A, x, x, out=np.zeros(4)), ms.OperandError, r"expected out of shape \(5,\)"),
         (lambda f, A, x: f(A, x, x, out=[0.0] * 5), ms.OperandError, "expected a NumPy array for out"),

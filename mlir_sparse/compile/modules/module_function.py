@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.errors import OperandError, ProgramError, SparseError, UnsupportedError
+from mlir_sparse.errors import DTypeError, OperandError, ProgramError, SparseError, UnsupportedError
 from mlir_sparse.pipeline import DeclaredFunction
 from mlir_sparse.process.child_process import in_child
 from mlir_sparse.process.forks import cached_property
@@ -134,7 +134,7 @@ class ModuleFunction:
         """
         given = self._in_order(operands, named, out)
         kinds = zip(self.parameters, given, self.inputs, strict=True)
-        values = [kind.check(name, source, convert=convert) for name, source, kind in kinds]
+        values = [_checked(name, source, kind, convert) for name, source, kind in kinds]
         target = None if out is None else self._take_place(out, values)
         frame = CallFrame()
         by_pointer = len(self.results) > 1 or (len(self.results) == 1 and self.results[0].by_pointer)
@@ -247,6 +247,17 @@ class ModuleFunction:
 
     def _dtype_of(self, place: int) -> np.dtype[Any]:
         return self.inputs[place].type.dtype.numpy
+
+
+def _checked(name: str, source: Any, kind: ProgramValue, convert: bool) -> Any:
+    """Returns an operand as a value of its type; an error names the way out that modules have."""
+    try:
+        return kind.check(name, source, convert=convert)
+    except (OperandError, DTypeError) as error:
+        rule, compiles, _ = error.message.partition(", or compile for ")
+        if compiles:
+            error.message = f"{rule}, or call with convert=True"
+        raise
 
 
 def _arrays(values: Sequence[Any]) -> Iterator[tuple[int, Array]]:
