@@ -146,6 +146,8 @@ void mattransmul(Int rows, Int columns, T alpha, const Int *restrict pos, const 
   }
 }
 
+// A row of the result in registers: GCC puts it there where the loops over it are written out.
+#if !defined(TYPE_c64)
 #define COLUMNS(K)                                                                                                     \
   static void spmm_##K(Int rows, const Int *restrict pos, const Int *restrict crd, const T *restrict values,           \
                        const T *restrict X, T *restrict Y) {                                                           \
@@ -154,23 +156,39 @@ void mattransmul(Int rows, Int columns, T alpha, const Int *restrict pos, const 
       for (Int p = pos[i]; p < pos[i + 1]; p++) {                                                                      \
         S value = wide(values[p]);                                                                                     \
         const T *row = X + (int64_t)crd[p] * K;                                                                        \
-        for (int c = 0; c < K; c++) total[c] += value * wide(row[c]);                                                  \
+        _Pragma("GCC unroll 32") for (int c = 0; c < K; c++) total[c] += value * wide(row[c]);                         \
       }                                                                                                                \
-      for (int c = 0; c < K; c++) Y[(int64_t)i * K + c] = narrow(total[c]);                                            \
+      _Pragma("GCC unroll 32") for (int c = 0; c < K; c++) Y[(int64_t)i * K + c] = narrow(total[c]);                   \
     }                                                                                                                  \
   }
 COLUMNS(4)
 COLUMNS(8)
 COLUMNS(32)
-COLUMNS(128)
+#endif
+
+// A row of the result in memory: for more columns than there are registers, and complex numbers, which GCC keeps apart.
+static void spmm_any(Int rows, Int k, const Int *restrict pos, const Int *restrict crd, const T *restrict values,
+                     const T *restrict X, T *restrict Y) {
+#pragma omp parallel for schedule(static)
+  for (Int i = 0; i < rows; i++) {
+    T *restrict y = Y + (int64_t)i * k;
+    memset(y, 0, k * sizeof(T));
+    for (Int p = pos[i]; p < pos[i + 1]; p++) {
+      S value = wide(values[p]);
+      const T *restrict row = X + (int64_t)crd[p] * k;
+      for (int c = 0; c < k; c++) y[c] = narrow(wide(y[c]) + value * wide(row[c]));
+    }
+  }
+}
 
 // Whoever has four or 32 columns says so.
 void spmm(Int rows, Int k, const Int *pos, const Int *crd, const T *values, const T *X, T *Y) {
+#if !defined(TYPE_c64)
   switch (k) {
-    case 4: spmm_4(rows, pos, crd, values, X, Y); break;
-    case 8: spmm_8(rows, pos, crd, values, X, Y); break;
-    case 32: spmm_32(rows, pos, crd, values, X, Y); break;
-    case 128: spmm_128(rows, pos, crd, values, X, Y); break;
-    default: abort();
+    case 4: spmm_4(rows, pos, crd, values, X, Y); return;
+    case 8: spmm_8(rows, pos, crd, values, X, Y); return;
+    case 32: spmm_32(rows, pos, crd, values, X, Y); return;
   }
+#endif
+  spmm_any(rows, k, pos, crd, values, X, Y);
 }

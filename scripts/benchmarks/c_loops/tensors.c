@@ -73,8 +73,10 @@ void ttm_chain(Int rows, Int roots, const Int *restrict crd0, const Int *restric
       const T *left = B + (int64_t)crd1[b] * RANK;
       T fibre[RANK] = {0};
       for (Int p = pos2[b]; p < pos2[b + 1]; p++)
+#pragma GCC unroll 32
         for (int s = 0; s < RANK; s++) fibre[s] += values[p] * C[(int64_t)crd2[p] * RANK + s];
       for (int r = 0; r < RANK; r++)
+#pragma GCC unroll 32
         for (int s = 0; s < RANK; s++) out[r * RANK + s] += left[r] * fibre[s];
     }
   }
@@ -87,7 +89,9 @@ void ttm_csf(Int fibres, const Int *restrict pos, const Int *restrict crd, const
   for (Int b = 0; b < fibres; b++) {
     T total[RANK] = {0};
     for (Int p = pos[b]; p < pos[b + 1]; p++)
+#pragma GCC unroll 32
       for (int r = 0; r < RANK; r++) total[r] += values[p] * M[(int64_t)crd[p] * RANK + r];
+#pragma GCC unroll 32
     for (int r = 0; r < RANK; r++) sums[(int64_t)b * RANK + r] = total[r];
   }
 }
@@ -105,9 +109,12 @@ void mttkrp_csf(Int rows, Int roots, const Int *restrict crd0, const Int *restri
       const T *factor = B + (int64_t)crd1[b] * COLUMNS;
       T fibre[COLUMNS] = {0};
       for (Int p = pos2[b]; p < pos2[b + 1]; p++)
+#pragma GCC unroll 32
         for (int r = 0; r < COLUMNS; r++) fibre[r] += values[p] * C[(int64_t)crd2[p] * COLUMNS + r];
+#pragma GCC unroll 32
       for (int r = 0; r < COLUMNS; r++) total[r] += fibre[r] * factor[r];
     }
+#pragma GCC unroll 32
     for (int r = 0; r < COLUMNS; r++) A[(int64_t)crd0[a] * COLUMNS + r] = total[r];
   }
 }
@@ -125,8 +132,10 @@ void mttkrp_coo(Int rows, Int entries, const Int *restrict coords, const T *rest
       for (; p < last && coords[3 * (int64_t)p] == i; p++) {
         const Int *at = coords + 3 * (int64_t)p;
         const T *b = B + (int64_t)at[1] * COLUMNS, *c = C + (int64_t)at[2] * COLUMNS;
+#pragma GCC unroll 32
         for (int r = 0; r < COLUMNS; r++) total[r] += values[p] * b[r] * c[r];
       }
+#pragma GCC unroll 32
       for (int r = 0; r < COLUMNS; r++) A[(int64_t)i * COLUMNS + r] = total[r];
     }
   }

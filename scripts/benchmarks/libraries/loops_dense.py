@@ -69,12 +69,12 @@ def spmv_coo(rows, columns, values, x, y, pieces):
     y[:] = 0
     cuts = cut(rows, pieces)
     for n in prange(pieces):
-        p, end = cuts[n], cuts[n + 1]
+        p, end = np.uint64(cuts[n]), np.uint64(cuts[n + 1])
         while p < end:
             i, total = rows[p], values.dtype.type(0)
             while p < end and rows[p] == i:
                 total += values[p] * x[columns[p]]
-                p += 1
+                p += np.uint64(1)
             y[i] = total
 
 

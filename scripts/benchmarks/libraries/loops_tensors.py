@@ -61,7 +61,7 @@ def ttv_coo(coords, values, v, pieces):
     pos1[-1] = lines[-1]
     for n in prange(pieces):
         a, b = roots[n] - 1, lines[n] - 1
-        p, end = cuts[n], cuts[n + 1]
+        p, end = np.uint64(cuts[n]), np.uint64(cuts[n + 1])
         while p < end:
             i = coords[p, 0]
             a += 1
@@ -70,7 +70,7 @@ def ttv_coo(coords, values, v, pieces):
                 j, total = coords[p, 1], 0.0
                 while p < end and coords[p, 0] == i and coords[p, 1] == j:
                     total += values[p] * v[coords[p, 2]]
-                    p += 1
+                    p += np.uint64(1)
                 b += 1
                 crd1[b], sums[b] = j, total
     return crd0, pos1, crd1, sums

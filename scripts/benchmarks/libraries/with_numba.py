@@ -29,8 +29,8 @@ def set_threads(number: int) -> None:
     numba.set_num_threads(number)
 
 
-# Those that multiply coordinates by an extent, or walk along entries by sums of positions.
-_ADD_TO_PLACES = (dense.spmv_bsr, dense.spmv_coo)
+# Those that multiply coordinates by an extent.
+_ADD_TO_PLACES = (dense.spmv_bsr,)
 _SERIAL = (tensors.add, tensors.innerprod)
 # Sums that may be reordered become vector code; where that means gathers, it was slower by up to eight times.
 _REORDERED = (sparse.sddmm, reductions.total_sum, reductions.row_maxima)
