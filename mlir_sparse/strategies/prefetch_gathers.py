@@ -25,7 +25,7 @@ from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import is_loop, operations_within
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import is_inside, outermost
+from mlir_sparse.loops.value_origins import is_inside, outermost, result_maker
 
 __all__ = ["PREFETCH_GATHERS"]
 
@@ -178,9 +178,11 @@ def _lie_apart(gathers: _Gathers) -> ir.Value:
 
             no = build.integer(0, truth)
             (near,) = build.loop(build.constant(_WINDOW - 1), [no], neighbour)
+            build.keep_rolled(result_maker(near), scalar=True)  # written out, it would take longer to compile than all
             return [build.add(so_far, build.select(near, build.constant(0), build.constant(1)))]
 
         (apart,) = build.loop(build.constant(_PLACES), [build.constant(0)], place)
+        build.keep_rolled(result_maker(apart), scalar=True)
         return [build.compare("ugt", apart, build.constant(_PLACES // 2))]
 
     return build.branch(looked, sampled, lambda: [build.integer(0, truth)], [truth])[0]
