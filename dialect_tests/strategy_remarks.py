@@ -21,6 +21,7 @@ NARROW = (("bits", 256), ("masks", False), ("fma", True))
 PASSES_ALONE = {
     *(
         "array-sums",
+        "fibre-workspace",
         "flatten-rows",
         "fuse-fill",
         "join-segments",

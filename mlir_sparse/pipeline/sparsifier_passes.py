@@ -25,6 +25,9 @@ _JOINING = Pass(
 _BOUNDS = Pass("bound-rows", "pieces of a result end where they do, also where rows stand below diagonals")
 _SLOTS = Pass("read-slots", "one coordinate or none needs no begin and end", optional=True)
 _ARRAY_SUMS = Pass("array-sums", "sums over arrays are values of loops, which vectors add up", optional=True)
+_WORKSPACE = Pass(
+    "fibre-workspace", "factors that entries of a fibre share are multiplied by their sum once", optional=True
+)
 _FLATTEN = Pass("flatten-rows", "what is made of all entries sees no ends of rows", optional=True)
 _FUSE_FILL = Pass("fuse-fill", "results are written once, not filled, read and written", optional=True)
 
@@ -50,8 +53,8 @@ def sparsifier(
         scatters: whether vectors of a row may be scattered: its coordinates are distinct, and the machine does it fast.
     """
     # Threads of a GPU are given loops as the sparsifier makes them.
-    sums = () if filled or tile == 0 else (_ARRAY_SUMS,)
-    shaping = () if filled else (*sums, _BOUNDS, _SLOTS, _FUSE_FILL, _JOINING, _FLATTEN)
+    sums, spaces = ((), ()) if filled or tile == 0 else ((_ARRAY_SUMS,), (_WORKSPACE,))
+    shaping = () if filled else (*sums, _BOUNDS, _SLOTS, *spaces, _FUSE_FILL, _JOINING, _FLATTEN)
     tiling = (*shaping, *_tiling(tile, tile_lanes, vector_length, scatters))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))

@@ -3,6 +3,7 @@
 from mlir_sparse.loops.strategy import StrategyPass, StrategySequence
 from mlir_sparse.strategies.array_sums import ARRAY_SUMS
 from mlir_sparse.strategies.block_tiles import BLOCK_TILES
+from mlir_sparse.strategies.fibre_workspace import FIBRE_WORKSPACE
 from mlir_sparse.strategies.flatten_rows import FLATTEN_ROWS
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.inner_sums import INNER_SUMS
@@ -26,6 +27,7 @@ __all__ = ["STRATEGIES"]
 
 STRATEGIES: tuple[StrategyPass, ...] = (
     ARRAY_SUMS,
+    FIBRE_WORKSPACE,
     FLATTEN_ROWS,
     FUSE_FILL,
     JOIN_SEGMENTS,
