@@ -109,6 +109,37 @@ def test_lists_of_three_coordinates() -> None:
     np.testing.assert_array_equal(ms.evaluate("y(j) = T(i,j,k) * v(k)", T=A, v=v), (T @ v).sum(0))
 
 
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "i8", "i32", "c128"])
+@pytest.mark.parametrize("density", [0.02, 0.3, 1.0])
+@pytest.mark.parametrize("text", ["Y(i,j) = T(i,j,k) * v(k)", "Y(j,i) = T(i,j,k) * v(k)"])
+def test_fibres_of_three_coordinates(text: str, density: float, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    kind = ms.DType(dtype).numpy
+    T = (rng.integers(1, 4, (9, 11, 40)) * (rng.random((9, 11, 40)) < density)).astype(kind)
+    T[2] = T[:, 5] = 0
+    v = rng.integers(1, 3, 40).astype(kind)
+    found = ms.evaluate(text, T=ms.tensor(T, "COO"), v=v, out="dense")
+    wide = np.complex128 if dtype == "c128" else np.int64
+    expected = (T.astype(wide) @ v.astype(wide)).astype(found.dtype)
+    np.testing.assert_array_equal(found, expected if "Y(i,j)" in text else expected.T)
+
+
+def test_equal_coordinates_of_another_level_are_no_fibre() -> None:
+    """Where the first and the last of eight entries share the second coordinate alone, they are of different fibres."""
+    rows, columns = np.arange(64) // 2, np.tile([3, 3], 32)
+    depth = np.tile([0, 1], 32)
+    T = ms.tensor((np.stack([rows, columns, depth]), np.ones(64)), "COO", shape=(32, 5, 2))
+    expected = np.zeros((32, 5))
+    expected[:, 3] = 2
+    np.testing.assert_array_equal(ms.evaluate("Y(i,j) = T(i,j,k) * v(k)", T=T, v=np.ones(2), out="dense"), expected)
+
+
+@pytest.mark.parametrize("options", [MASKED, NARROW])
+def test_it_says_that_fibres_are_added_up(options: object) -> None:
+    said = said_by(NAME, "Y(i,j) = T(i,j,k) * v(k)", out="dense", options=options, T="COO", v="")
+    assert said == ["applied to k"]
+
+
 @pytest.mark.parametrize("options", [MASKED, NARROW])
 @pytest.mark.parametrize("text", [SPMV, "y(i) = A(i,j)", "y(i) = b(i) - A(i,j) * x(j)"])
 def test_it_says_that_runs_are_added_up(text: str, options: object) -> None:
