@@ -13,6 +13,7 @@ import mlir_sparse as ms
 from dialect_tests.strategy_remarks import SPMM, SPMV, said_by
 from mlir_sparse.pipeline.run_passes import run_here
 
+TTV = "Y(i,j) = T(i,j,k) * v(k)"
 RESIDUAL = "y(i) = b(i) - A(i,j) * x(j)"
 SCALED = "y(j) = alpha * A(i,j) * x(i) + beta * z(j)"
 
@@ -99,6 +100,48 @@ def test_pieces_start_their_own_rows(stored: str) -> None:
     A, b, x = scipy.sparse.random_array((60_000, 90), density=0.1, rng=1, format="csr"), vector(60_000), vector(90)
     kernel = ms.compile(RESIDUAL, A=ms.tensor(A).convert(stored).type, b="f64[?]", x="f64[?]")
     np.testing.assert_allclose(kernel(A=ms.tensor(A).convert(stored), b=b, x=x), b - A @ x)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.complex128])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("semiring", [None, "min_plus"])
+def test_elements_that_loops_come_to_once(dtype: Any, threads: int, semiring: str | None) -> None:
+    if semiring and np.dtype(dtype).kind == "c":
+        pytest.skip("complex numbers have no order")
+    rng = np.random.default_rng(4)
+    T = (rng.integers(1, 9, (70, 50, 9)) * (rng.random((70, 50, 9)) < 0.1)).astype(dtype)
+    T[3] = T[:, 7] = 0
+    v = vector(9, 5, dtype)
+    A = ms.tensor(T, "CSF")
+    kernel = ms.compile(TTV, T=A, v=v, out="dense", semiring=semiring, threads=threads)
+    expected = np.asarray(T @ v)
+    if semiring:
+        nothing = np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max
+        expected = np.where(T != 0, T + v, dtype(nothing)).min(2)
+    out = np.full((70, 50), 77, dtype)
+    np.testing.assert_array_equal(kernel(T=A, v=v, out=out), expected)
+    np.testing.assert_array_equal(ms.evaluate("Y(i,j) += T(i,j,k) * v(k)", Y=np.ones_like(out), T=A, v=v), 1 + T @ v)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, np.complex128])
+@pytest.mark.parametrize("semiring", [None, "max_plus"])
+@pytest.mark.parametrize("stored", ["COO", "CSF"])
+def test_results_larger_than_the_caches(dtype: Any, semiring: str | None, stored: str) -> None:
+    if semiring and np.dtype(dtype).kind == "c":
+        pytest.skip("complex numbers have no order")
+    columns = (36 << 20) // np.dtype(dtype).itemsize // 3 + 5  # of a result of 36 MB
+    at = np.array([[0, 0, 2], [1, columns - 1, 7], [0, 1, 0]])
+    T = ms.tensor((at, np.array([3, 4, 5], dtype)), stored, shape=(3, columns, 2))
+    nothing = 0 if semiring is None else -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    for threads in (1, 2):
+        out = np.full((3, columns), 9, dtype)
+        ms.evaluate(TTV, T=T, v=np.ones(2, dtype), semiring=semiring, out=out, threads=threads)
+        expected = np.full((3, columns), nothing, dtype)
+        expected[at[0], at[1]] = np.array([3, 4, 5], dtype) + (0 if semiring is None else 1)
+        np.testing.assert_array_equal(out, expected)
+        odd = np.full(3 * columns + 1, 9, dtype)[1:].reshape(3, columns)  # it begins where no vector does
+        ms.evaluate(TTV, T=T, v=np.ones(2, dtype), semiring=semiring, out=odd, threads=threads)
+        np.testing.assert_array_equal(odd, expected)
 
 
 def test_the_plan_says_where_rows_start() -> None:
@@ -288,13 +331,19 @@ def test_it_says_that_rows_start_in_their_loop(stored: str) -> None:
 @pytest.mark.parametrize(
     ("stored", "reason"),
     [
-        ("DCSR", "the loop that adds to the result does not go through all of its rows"),
         ("COO", "its elements are added to in the order of stored entries, not row by row"),
         ("CSC", "its loop adds to an element in several iterations, or to none in some"),
     ],
 )
 def test_it_says_why_results_are_filled_first(stored: str, reason: str) -> None:
     assert said_by("fuse-fill", SPMV, A=stored, x="") == [reason]
+
+
+def test_it_says_that_elements_come_to_once_are_not_read() -> None:
+    assert said_by("fuse-fill", SPMV, A="DCSR", x="") == ["applied to i"]
+    assert said_by("fuse-fill", TTV, "dense", T="CSF", v="") == ["applied to i"]
+    said = said_by("fuse-fill", SPMV, A="DCSR", x="(i) -> (i : compressed)")
+    assert said == ["the loop that adds to the result does not go through all of its rows"]
 
 
 def test_it_says_who_starts_rows_of_matrices() -> None:

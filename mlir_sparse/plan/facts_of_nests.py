@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import argument_count, buffer_numbers
 from mlir_sparse.encoding.levels.plain_levels import Buffer
-from mlir_sparse.notation import IndexVar
+from mlir_sparse.notation import Access, IndexVar, Subscript
 from mlir_sparse.plan.choose_cuts import choose_cut
 from mlir_sparse.plan.mapping.buffer_arguments import arguments_of, two_phase_arguments
 from mlir_sparse.plan.mapping.mapped_nest import MappedNest
 from mlir_sparse.plan.order.scattered_masks import scattered
-from mlir_sparse.plan.plan_steps import Generic, NestFunction, Program
+from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, NestFunction, Program
 from mlir_sparse.program import LevelSpaceView
 from mlir_sparse.program.nest_facts import NestFacts, ThreadedNest
 
@@ -35,6 +35,7 @@ def facts_of_nest(function: NestFunction, program: Program, mapped: MappedNest |
         scatters=scattered(step, dict(program.types)) is not None,
         short_rows=step.short_rows,
         runs=_runs(function, program),
+        once=_once(step, program),
         threads=None if mapped is None else _threads(function, program, mapped),
     )
 
@@ -66,6 +67,30 @@ def _runs(function: NestFunction, program: Program) -> int | None:
         if (0, "coordinates") in numbers
         else None
     )
+
+
+def _once(step: Generic, program: Program) -> bool:
+    """Returns whether loops come to some elements of a dense result, and to none of them again, to add to it there.
+
+    The one sparse operand has each of its coordinates once. Where loops come to all elements, their code says so.
+    """
+    variables: set[Subscript] = set(step.target.subscripts)
+    if not variables or set(step.loops[: len(variables)]) != variables or len(variables) < len(step.target.subscripts):
+        return False
+    from_nothing = step.mode is AccumulateMode.START and step.start is None and step.sampled is None
+    if not from_nothing or step.frames:
+        return False
+    kinds = [(access, program.type_of(access.tensor).encoding) for access in step.operands]
+    stored = [(access, kind) for access, kind in kinds if kind is not None]
+    return len(stored) == 1 and _lists_once(*stored[0], variables)
+
+
+def _lists_once(access: Access, kind: Encoding, variables: set[Subscript]) -> bool:
+    """Returns whether an operand has each coordinate once, and of some variables not all that there are."""
+    if not kind.is_permutation or not all(level.unique for level in kind.level_types):
+        return False
+    levels = zip(kind.level_order, kind.level_types, strict=True)
+    return any(access.subscripts[dim] in variables and not level.functions.has_full_loop for dim, level in levels)
 
 
 def _slots(function: NestFunction, program: Program) -> Iterator[int]:

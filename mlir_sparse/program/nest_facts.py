@@ -186,6 +186,7 @@ class NestFacts:
         short_rows: whether rows of the sparse operand are short as a rule.
         runs: the argument that begins with the coordinates of a list whose entries of one coordinate follow each other;
             None where there is none, or operands are merged with it.
+        once: whether loops come to each element of the result in one place, once at most, and add to it there.
         threads: what kernels for a GPU are written by; None for the processor.
     """
 
@@ -195,6 +196,7 @@ class NestFacts:
     scatters: bool = False
     short_rows: bool = False
     runs: int | None = None
+    once: bool = False
     threads: ThreadedNest | None = None
 
 
