@@ -169,3 +169,54 @@ def test_an_interrupt_leaves_the_process_usable() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "went on\n"
     assert not done.stderr
+
+
+BURSTS = """
+import os, threading, time
+import numpy as np
+import mlir_sparse as ms
+
+SIZE = 900
+dense = np.arange(SIZE * SIZE, dtype=np.float64).reshape(SIZE, SIZE) % 7
+A, x = ms.tensor(dense, "CSR"), np.arange(SIZE) % 5.0
+expected = dense @ x
+kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+ms.set_num_threads(3)
+
+def bursts(number):
+    out = np.empty(SIZE)
+    for burst in range(6):
+        for call in range(10):
+            out[:] = np.nan
+            kernel(A, x, out=out)
+            assert np.array_equal(out, expected), (number, burst, call)
+        time.sleep(0.001 * number)
+
+def together(count):
+    threads = [threading.Thread(target=bursts, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+together(1)
+together(4)
+if os.fork() == 0:
+    together(2)
+    os._exit(0)
+assert os.wait()[1] == 0
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+together(2)
+time.sleep(0.1)  # longer than threads spin for work
+before = time.process_time()
+time.sleep(0.5)
+print("idle" if time.process_time() - before < 0.1 else "busy")
+"""
+
+
+def test_bursts_of_calls_with_pauses() -> None:
+    """Threads that went to sleep or still spin, in several callers, a child and on one processor; idle ones sleep."""
+    done = subprocess.run([sys.executable, "-c", BURSTS], capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "idle\n"
