@@ -23,7 +23,7 @@ from mlir_sparse.compile.statement_optimizer import depends_on_data
 _STATEMENTS = {"spgemm-values": (PRODUCT, "CSR"), **TEXTS}
 _KERNELS = [name for name, kernel in KERNELS.items() if kernel.call in _STATEMENTS]
 # Those of which data decide how they are computed: rules apply to three factors.
-_OPEN = ("SDDMM k = 32", "SDDMM k = 64", "MTTKRP CSF", "MTTKRP COO", "triangles")
+_OPEN = ("SDDMM k = 8", "SDDMM k = 32", "SDDMM k = 64", "MTTKRP CSF", "MTTKRP COO", "triangles")
 # Calls look whether x has few entries first: loops would go through their rows alone.
 _LOOKS_AT_VECTORS = ("mattransmul CSR",)
 _OPEN_CONTESTS = [name for name, contest in CONTESTS.items() if contest.kernel in _OPEN]

@@ -53,6 +53,7 @@ class _Row:
     sums_in: str = ""  # the type that sums, products and their temporaries are made in, where it is a wider one
     like: str = ""  # the type that stands for it where NumPy knows no common type of two
     in_vectors: bool = False  # whether the sparsifier makes vectors of it
+    widens_in_vectors: bool = False  # whether processors of every make widen vectors of it by one instruction
     cuda_type: int = -1  # NVIDIA's number of it (`cudaDataType`); -1 where its libraries do not compute with it
 
 
@@ -61,7 +62,12 @@ _ROWS = (
     _Row("i16", "i", 16, "int16", (), ("int16",)),
     _Row("i32", "i", 32, "int32", (), ("int32", "int")),
     _Row("i64", "i", 64, "int64", ("int",), ("int64",)),
-    _Row("f16", "f", 16, "float16", ("half",), ("half",), 11, -24, sums_in="f32", cuda_type=2),
+    _Row(
+        *("f16", "f", 16, "float16", ("half",), ("half",), 11, -24),
+        sums_in="f32",
+        widens_in_vectors=True,
+        cuda_type=2,
+    ),
     _Row("bf16", "f", 16, "bfloat16", (), (), 8, -133, package="ml_dtypes", sums_in="f32", like="f16", cuda_type=14),
     _Row("f32", "f", 32, "float32", ("single",), ("float",), 24, -149, in_vectors=True, cuda_type=0),
     _Row("f64", "f", 64, "float64", ("double", "float"), ("double",), 53, -1074, in_vectors=True, cuda_type=1),

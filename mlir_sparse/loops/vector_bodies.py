@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
+from mlir_sparse.dtypes import DType
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.emit_copies import rewritten
@@ -15,8 +16,6 @@ from mlir_sparse.loops.inner_loops import Line
 from mlir_sparse.loops.value_origins import made_by, result_maker
 
 __all__ = ["Lanes", "Tile", "VectorValues", "load_vector", "store_vector"]
-
-_HALF = "f16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class VectorValues:
         """
         widened = made_by(value, "arith.extf")
         half = None if widened is None else widened.operands[0]
-        if widened is None or half is None or str(half.type) != _HALF:
+        if widened is None or half is None or not DType.of(str(half.type)).widens_in_vectors:
             return broadcast(value, self.lanes)
         return rewritten(widened, [broadcast(half, self.lanes)], self.lanes)
 

@@ -278,8 +278,7 @@ class PartStore:
         times = [] if loops else [self.time(term.factors, kept, array=is_array) for term in terms]
         by_blas = len(times) == 1 and times[0].by_blas
         self.nanoseconds += loops.nanoseconds if loops else sum(time.nanoseconds for time in times)
-        nbytes = self.part_room.expected_bytes_of(result, self.estimates)
-        estimate = PartEstimate(result.entries, result.sparse, nbytes)
+        expected = self.part_room.expected_bytes_of(result, self.estimates)
         self.parts.append(
             Part(
                 Access(name, indices),
@@ -288,18 +287,13 @@ class PartStore:
                 by_blas,
                 loops.order if loops else None,
                 is_array,
-                estimate,
+                PartEstimate(result.entries, result.sparse, expected),
             )
         )
         return name
 
     def time(
-        self,
-        factors: Sequence[Factor],
-        kept: frozenset[IndexVar],
-        *,
-        as_written: bool = False,
-        array: bool = False,
+        self, factors: Sequence[Factor], kept: frozenset[IndexVar], *, as_written: bool = False, array: bool = False
     ) -> NestTime:
         """Returns the time of one loop nest over factors, or of BLAS where it takes less.
 
