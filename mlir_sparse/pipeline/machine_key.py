@@ -7,7 +7,7 @@ import sys
 from functools import cache
 
 from mlir_sparse._mlir import bindings_stamp
-from mlir_sparse.machine import cpu_info, machine_profile
+from mlir_sparse.machine import cpu_info, machine_profile, shipped_profiles
 from mlir_sparse.process import settings
 
 __all__ = ["IN_CODE", "host_text"]
@@ -42,3 +42,4 @@ def _processor() -> str:
 # Computed while the package is loaded, so that the first kernel does not wait for it.
 _processor()
 bindings_stamp()
+shipped_profiles()
