@@ -131,6 +131,28 @@ def test_operands_that_do_not_fit_are_refused(
         call(spmv.spmv, A, x)  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(3, 7), (6, 7), (0, 7), (5, 3), (5, 0), (5, 8)])
+def test_extents_that_differ_end_the_call(
+    spmv: ms.UserModule, columns: int, rows: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The loops would read and write beyond the arrays, as MLIR takes equal extents for granted."""
+    with pytest.raises(ms.ProgramError, match="assertions"):
+        spmv.spmv(wide(drawn(7, 5)), np.ones(columns), np.ones(rows))
+    assert "incompatible with inferred dimension size" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 6), (5, 4), (9, 9), (0, 4)])
+def test_extents_of_sparse_operands_that_differ_end_the_call(shape: tuple[int, int]) -> None:
+    text = ADD.format(map="(i, j) -> (i : dense, j : compressed)", width=32, type="f64", add="addf")
+    one, other = ms.tensor(drawn(3, 4), "CSR"), ms.tensor(drawn(*shape), "CSR")
+    program = ms.module(text)
+    if shape == (3, 4):
+        np.testing.assert_allclose(program.add(one, other).to_numpy(), one.to_numpy() + other.to_numpy())
+        return
+    with pytest.raises(ms.ProgramError, match="assertions"):
+        program.add(one, other)
+
+
 def test_operands_are_converted_when_asked(spmv: ms.UserModule) -> None:
     A = drawn(5, 5)
     x = np.arange(5)
@@ -580,7 +602,7 @@ def test_stages_are_shown(spmv: ms.UserModule) -> None:
     assert [step.name for step in spmv.passes()][:3] == [
         "input",
         "linalg-generalize-named-ops",
-        "linalg-fuse-elementwise-ops",
+        "generate-runtime-verification",
     ]
     with pytest.raises(ms.UnsupportedError, match="expected a stage of source, buffers"):
         spmv.ir("none")
