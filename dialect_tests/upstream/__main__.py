@@ -25,6 +25,11 @@ SUITES = ("entry", "codegen", "library", "dialect")
 def verdicts(suite: str, folder: Path, names: str, share: tuple[int, int], jobs: int) -> Iterator[Verdict]:
     """Runs a suite; `names` is a part of the names of the tests to run, of which each `share[1]`-th from `share[0]`."""
     files = [path for path in (dialect_files if suite == "dialect" else programs)(folder) if names in path.name]
+    if not files:
+        called = f" with {names!r} in their names" if names else ""
+        raise SystemExit(
+            f"upstream: expected tests of {suite}{called} below {folder}, but there are none: name the folder mlir/test"
+        )
     files = files[share[0] - 1 :: share[1]]
     with tempfile.TemporaryDirectory(prefix="upstream-") as made, ThreadPoolExecutor(jobs) as pool:
         scratch = Path(made)
