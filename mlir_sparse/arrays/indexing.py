@@ -16,6 +16,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ExtentError, IndexRangeError, OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.dense_arrays import array_of, is_array_source
+from mlir_sparse.tensor.level_ranges import part_between
 
 __all__ = ["item"]
 
@@ -45,6 +46,9 @@ class _Pick:
 def item(tensor: SparseTensor, key: Any) -> Any:
     """Returns the selected elements: a scalar if every axis has an integer, else a sparse tensor.
 
+    A slice of step 1 along the dimension of the outermost level, such as rows of CSR and columns of CSC, keeps the
+    storage and shares entries with the whole, as a slice of an array does; every other result is new.
+
     Raises:
         IndexRangeError: for integers out of range.
         RankError: for more subscripts than dimensions.
@@ -56,7 +60,9 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     >>> item(A, (0, 1)), item(A, 1).to_numpy().tolist()
     (np.float64(2.0), [3.0, 0.0])
     """
-    found = element(tensor, key)
+    found = _run_of_levels(tensor, key) if isinstance(key, slice | tuple) else None
+    if found is None:
+        found = element(tensor, key)
     if found is not None:
         return found
     parts = _expanded(key if isinstance(key, tuple) else (key,), tensor.ndim)
@@ -69,6 +75,25 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     if not kept and _NEW not in basic:
         return np.asarray(entries.values.sum(), tensor.dtype)[()]
     return _result(entries, _layout(basic), tensor)
+
+
+def _run_of_levels(tensor: SparseTensor, key: slice | tuple[Any, ...]) -> SparseTensor | None:
+    """Returns a part along one axis, if that is one run of what is stored; see `part_between`."""
+    slices = key if isinstance(key, tuple) else (key,)
+    if len(slices) > tensor.ndim or not all(isinstance(part, slice) for part in slices):
+        return None
+    cut: tuple[int, int, int] | None = None
+    for axis, part in enumerate(slices):
+        try:
+            low, high, step = part.indices(tensor.shape[axis])
+        except (TypeError, ValueError):  # refused below, with the axis
+            return None
+        if (low, high, step) == (0, tensor.shape[axis], 1):
+            continue
+        if cut is not None or step != 1:
+            return None
+        cut = axis, low, max(low, high)
+    return None if cut is None else part_between(tensor, *cut)
 
 
 def _expanded(key: tuple[Any, ...], rank: int) -> list[Any]:

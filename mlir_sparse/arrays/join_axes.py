@@ -15,6 +15,7 @@ from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.level_ranges import joined_along
 
 __all__ = ["as_tensors", "concatenated", "stacked"]
 
@@ -50,6 +51,9 @@ def concatenated(sources: Sequence[Any], axis: int | None = 0) -> SparseTensor:
             raise RankError(f"expected tensors of {len(first)} dimensions to join, but got {part.ndim}")
         if part.shape[:at] != first[:at] or part.shape[at + 1 :] != first[at + 1 :]:
             raise ExtentError(f"expected shapes that agree but for axis {at}, but got {first} and {part.shape}")
+    joined = joined_along(parts, at)
+    if joined is not None:
+        return joined
     return _joined(parts, at, next((s for s in sources if isinstance(s, SparseTensor)), parts[0]))
 
 

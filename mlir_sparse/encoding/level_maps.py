@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mlir_sparse.affine import AffineBinary, AffineExpr, AffineMap, AffineOp, Constant, Dim, Symbol
-from mlir_sparse.affine.integer_form import form_of
+from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
 from mlir_sparse.affine.inverse import infer_inverse
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.coordinate_interval import Interval
@@ -27,6 +27,7 @@ __all__ = [
     "infer_lvl_to_dim",
     "inverts",
     "levels_needed",
+    "outermost_block",
     "slots_of",
 ]
 
@@ -136,3 +137,34 @@ def _is_open(level: LevelSpec) -> bool:
     if level.type.functions.brackets is Brackets.NUMBERS or interval.exprs not in ((), (Constant(0),)):
         return False
     return interval.stored == 2 or interval.to_end or isinstance(level.expr, Dim)
+
+
+@lru_cache(maxsize=512)  # as indices ask it again and again
+def outermost_block(levels: tuple[LevelSpec, ...], dim: int) -> int | None:
+    """Returns the block size of a dimension whose blocks the outermost level numbers; 1 without blocks.
+
+    Runs of whole blocks are then stored one after another. None where other levels see where a block stands.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> [outermost_block(encoding(name).levels, 0) for name in ("CSR", "BSR(2, 3)", "COO", "CSC", "DIA")]
+    [1, 2, 1, None, None]
+    """
+    outer, *inner = (form_of(level.expr) for level in levels)
+    if outer is None or outer.constant or len(outer.terms) != 1 or outer.terms[0][1] != 1 or None in inner:
+        return None
+    atom, own = outer.terms[0][0], Form(((Dim(dim), 1),))
+    if atom == Dim(dim):
+        block = 1
+    elif isinstance(atom, Digit) and atom.base == own and atom.high is None:
+        block = atom.low
+    else:
+        return None
+    seen = [one for form in inner if form is not None for one, _ in form.terms if _depends_on(one, dim)]
+    inside = all(isinstance(one, Digit) and one.base == own and one.high and block % one.high == 0 for one in seen)
+    return block if inside else None
+
+
+def _depends_on(atom: Atom, dim: int) -> bool:
+    if isinstance(atom, Dim):
+        return atom.position == dim
+    return any(_depends_on(inner, dim) for inner, _ in atom.base.terms)

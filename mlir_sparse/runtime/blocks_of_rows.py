@@ -20,7 +20,7 @@ from mlir_sparse.runtime.call_arguments import operand_of
 from mlir_sparse.runtime.function_call import Value, empty, reserved
 from mlir_sparse.runtime.together import run_together
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.stored_rows import rows_between
+from mlir_sparse.tensor.level_ranges import part_between
 
 __all__ = ["BlocksOfRows", "rows_of_block"]
 
@@ -172,7 +172,8 @@ class _Cuts:
 
 
 def _rows_of(matrix: SparseTensor, begin: int, end: int) -> SparseTensor:
-    rows = rows_between(matrix, begin, end)
+    rows = part_between(matrix, 0, begin, end)
+    assert rows is not None  # of matrices by rows
     # As `operand_of` would find out anew.
     storage, identity = rows.storage, operand_of(matrix).type_id
     rows._operand = _native.Operand(identity, rows.shape, storage.level_sizes, list(storage.buffers()), False)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlir_sparse.encoding.levels.level_functions import Assembly, Iteration, LevelFunctions, Parent, Promise, Siblings
+from mlir_sparse.encoding.levels.level_functions import (
+    Assembly,
+    Below,
+    Iteration,
+    LevelFunctions,
+    Parent,
+    Promise,
+    Siblings,
+)
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.encoding.levels.level_positions import Array, LevelPositions, Stored, repeated, wide
 from mlir_sparse.encoding.levels.level_property import LevelProperty
@@ -31,6 +42,7 @@ class CompressedLevel(LevelFunctions):
     unique = Promise.DECLARED
     compact = True
     is_segmented = True
+    is_local = True
     declares = (LevelProperty.NONUNIQUE, LevelProperty.NONORDERED)
     positions = "where each parent's coordinates begin, and the end of the last (parents + 1)"
     coordinates = "those present (positions[-1])"
@@ -69,6 +81,30 @@ class CompressedLevel(LevelFunctions):
         ends = np.cumsum(np.bincount(entries.place[at], minlength=entries.count))
         entries.place, entries.count = np.cumsum(begins) - 1, at.size
         return BuiltLevels(self._segments(ends), tuple(entries.columns[lvl][at] for lvl in level.tuple_levels))
+
+    def outermost_between(self, level: SizedLevel, low: int, high: int, pos: Stored, crd: Stored) -> Below | None:
+        if pos is None or crd is None or not level.kind.ordered:
+            return None
+        listed = crd[int(pos[0]) : int(pos[1])]
+        # NumPy's search would copy all coordinates to the type of the numbers looked for.
+        start, stop = (int(pos[0]) + bisect_left(listed, bound) for bound in (low, high))
+        own = crd[start:stop]
+        ends = self._segments(np.array([stop - start])).astype(pos.dtype)
+        return Below(ends, own - own.dtype.type(low) if low and own.size else own, range(start, stop))
+
+    def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
+        assert pos is not None
+        assert crd is not None
+        own = pos[parents.start : parents.stop + 1]
+        start, stop = int(own[0]), int(own[-1])
+        return Below(own - own[0] if start else own, crd[start:stop], range(start, stop))
+
+    def joined_positions(self, parts: Sequence[Array], counts: Sequence[int]) -> tuple[list[Array], list[int]]:
+        ends = [part[1:] for part in parts]
+        return [parts[0][:1], *ends], [0, *accumulate(counts[:-1], initial=0)]
+
+    def whole_segment(self, count: int) -> Array:
+        return self._segments(np.array([count]))
 
     def _segments(self, ends: Array) -> Array:
         """Returns the positions array, given the ends of the parents' children."""

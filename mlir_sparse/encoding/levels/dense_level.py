@@ -8,6 +8,7 @@ import numpy as np
 
 from mlir_sparse.encoding.levels.level_functions import (
     Assembly,
+    Below,
     Brackets,
     Iteration,
     LevelFunctions,
@@ -40,6 +41,7 @@ class DenseLevel(LevelFunctions):
     compact = True
     has_full_loop = True
     fills = True
+    is_local = True
     brackets = Brackets.NUMBERS
     positions_in_all = "parents * size"
     native = True
@@ -64,6 +66,14 @@ class DenseLevel(LevelFunctions):
         check_fits(8 * count, f"the coordinates of {count} places")
         coordinates = np.tile(np.arange(level.low, level.high), above.count)
         return above.below(coordinates, np.repeat(np.arange(above.count), level.size))
+
+    def outermost_between(self, level: SizedLevel, low: int, high: int, pos: Stored, crd: Stored) -> Below | None:
+        return Below(None, None, range(low, high))
+
+    def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
+        if level.kind.interval is not None:
+            return None
+        return Below(None, None, range(parents.start * level.size, parents.stop * level.size))
 
     def build(self, level: SizedLevel, above: LevelPositions, entries: PlacedEntries) -> BuiltLevels:
         entries.count *= level.size

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # types and encodings ask their level formats
     from mlir_sparse.encoding.level_type import LevelType
     from mlir_sparse.encoding.levels.sized_level import SizedLevel
 
-__all__ = ["Assembly", "Brackets", "Iteration", "LevelFunctions", "Parent", "Promise", "Siblings"]
+__all__ = ["Assembly", "Below", "Brackets", "Iteration", "LevelFunctions", "Parent", "Promise", "Siblings"]
 
 
 class Iteration(Enum):
@@ -98,6 +98,14 @@ class Siblings(NamedTuple):
     unused: range = range(0)
 
 
+class Below(NamedTuple):
+    """What a level stores below some consecutive parents: its arrays, as of a level of its own, and their positions."""
+
+    positions: Stored
+    coordinates: Stored
+    places: range
+
+
 class LevelFunctions(ABC):
     """One level format.
 
@@ -116,6 +124,7 @@ class LevelFunctions(ABC):
         is_segmented: whether a positions array bounds the coordinates of each parent, of which there may be none.
         is_grouped: whether each parent has n of m coordinates.
         fills: whether the level has padding: positions that no entry was given for, which hold zeros.
+        is_local: whether levels are joined by joining their arrays: none depends on how many others there are.
         declares: the properties that may be written after it.
         brackets: its parameters in brackets.
         positions: the length of its positions array in words, or None without one.
@@ -140,6 +149,7 @@ class LevelFunctions(ABC):
     is_segmented: ClassVar[bool] = False
     is_grouped: ClassVar[bool] = False
     fills: ClassVar[bool] = False
+    is_local: ClassVar[bool] = False
     declares: ClassVar[tuple[LevelProperty, ...]] = ()
     brackets: ClassVar[Brackets] = Brackets.NOTHING
     positions: ClassVar[str | None] = None
@@ -220,6 +230,47 @@ class LevelFunctions(ABC):
             TooLargeError: for more positions than fit in memory.
         """
         raise UnsupportedError(f"expected a level that can be walked, but got {level.kind} at level {level.number}")
+
+    def outermost_between(self, level: SizedLevel, low: int, high: int, pos: Stored, crd: Stored) -> Below | None:
+        """Returns what is stored at some coordinates of an outermost level, which then count from zero.
+
+        Nothing is copied but coordinates that count from elsewhere.
+
+        Args:
+            level: the level, whose least coordinate is zero.
+            low: the first coordinate.
+            high: the coordinate behind the last.
+            pos: its positions.
+            crd: its coordinates.
+
+        Returns:
+            the part; None where it is not in one run of positions, or depends on the rest.
+        """
+        return None
+
+    def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
+        """Returns what is stored below consecutive parents; positions count from zero then, all else is shared.
+
+        Returns:
+            the part; None where it depends on the rest, as the slots of hash tables do.
+        """
+        return None
+
+    def joined_positions(self, parts: Sequence[Array], counts: Sequence[int]) -> tuple[list[Array], list[int]]:
+        """Returns the positions of levels one behind the other, each with its own parents.
+
+        Args:
+            parts: the positions of each.
+            counts: the number of positions in each.
+
+        Returns:
+            arrays that follow one another, and what is to be added to each.
+        """
+        raise UnsupportedError(f"expected a level with positions to join, but got {self.meaning}")
+
+    def whole_segment(self, count: int) -> Array:
+        """Returns the positions of an outermost level, given the number of positions in it."""
+        raise UnsupportedError(f"expected a level with positions to join, but got {self.meaning}")
 
     def live(self, above: Sequence[LevelType], crd: Array) -> Array | None:
         """Returns for each position whether an entry is stored there; None where all have one."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mlir_sparse.encoding.levels.compressed_level import CompressedLevel
-from mlir_sparse.encoding.levels.level_functions import Parent, Siblings
+from mlir_sparse.encoding.levels.level_functions import Below, Parent, Siblings
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.encoding.levels.level_positions import Array, LevelPositions, Stored, counted, repeated, wide
 from mlir_sparse.encoding.levels.level_rules import Fault, check_never_falls, check_range, storage_error
@@ -65,6 +67,16 @@ class LooseCompressedLevel(CompressedLevel):
             raise storage_error(Fault("positions range", level.number, at, crd.size, int(pos[at])), level.encoding)
         check_never_falls(level, pos)
         check_range(level, crd)
+
+    def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
+        assert pos is not None
+        assert crd is not None
+        own = pos[2 * parents.start : 2 * parents.stop]
+        start, stop = (int(own[0]), int(own[-1])) if own.size else (0, 0)
+        return Below(own - own[0] if start else own, crd[start:stop], range(start, stop))
+
+    def joined_positions(self, parts: Sequence[Array], counts: Sequence[int]) -> tuple[list[Array], list[int]]:
+        return list(parts), list(accumulate(counts[:-1], initial=0))
 
     def _segments(self, ends: Array) -> Array:
         return np.stack([np.concatenate([[0], ends])[:-1], ends], axis=1).reshape(-1)

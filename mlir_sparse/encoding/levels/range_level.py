@@ -29,6 +29,7 @@ class RangeLevel(DenseLevel):
     full = Promise.NEVER
     compact = False  # a diagonal has positions beyond the tensor's edges
     has_full_loop = False
+    is_local = False
     brackets = Brackets.EXPRESSIONS
     positions = "where each parent's interval begins, if a bound is ? (parents + 1)"
     coordinates = "the first of each parent's interval, if both bounds are ? (parents)"

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlir_sparse.encoding.levels.level_functions import Assembly, Iteration, LevelFunctions, Parent, Promise, Siblings
+from mlir_sparse.encoding.levels.level_functions import (
+    Assembly,
+    Below,
+    Iteration,
+    LevelFunctions,
+    Parent,
+    Promise,
+    Siblings,
+)
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
 from mlir_sparse.encoding.levels.level_positions import LevelPositions, Stored, wide
 from mlir_sparse.encoding.levels.level_property import LevelProperty
@@ -33,6 +41,7 @@ class SingletonLevel(LevelFunctions):
     ordered = Promise.DECLARED
     unique = Promise.DECLARED
     branchless = True
+    is_local = True
     compact = True
     declares = tuple(LevelProperty)
     coordinates = "that of each parent, -1 for a parent without an entry (parents)"
@@ -74,6 +83,10 @@ class SingletonLevel(LevelFunctions):
         if crd.size != above.count:
             raise storage_error(Fault("singleton length", level.number, 0, above.count, crd.size), level.encoding)
         check_range(level, crd)
+
+    def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
+        assert crd is not None
+        return Below(None, crd[parents.start : parents.stop], parents)
 
     def build(self, level: SizedLevel, above: LevelPositions, entries: PlacedEntries) -> BuiltLevels:
         level.check_memory(8 * entries.count)

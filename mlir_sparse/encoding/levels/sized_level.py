@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,14 +85,19 @@ class SizedLevel:
         check_fits(nbytes, f"level {self.number} of {self.encoding.map_text()} of shape {self.shape}")
 
 
+@lru_cache(maxsize=512)  # as parts of one tensor ask it again and again
+def _sized_levels(encoding: Encoding, extents: tuple[int, ...]) -> tuple[SizedLevel, ...]:
+    bounds = encoding.level_bounds(extents)
+    return tuple(SizedLevel(encoding, at, low, max(low, high), extents) for at, (low, high) in enumerate(bounds))
+
+
 def sized_levels(encoding: Encoding, shape: Sequence[int]) -> tuple[SizedLevel, ...]:
     """Returns the levels of the tensors of a shape.
 
     Raises:
         EncodingError: for slots of unknown number.
     """
-    bounds, extents = encoding.level_bounds(shape), tuple(shape)
-    return tuple(SizedLevel(encoding, at, low, max(low, high), extents) for at, (low, high) in enumerate(bounds))
+    return _sized_levels(encoding, tuple(shape))
 
 
 def marks_empty(encoding: Encoding, level: int) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse.encoding.levels.level_functions import (
     Assembly,
+    Below,
     Brackets,
     Iteration,
     LevelFunctions,
@@ -34,6 +35,7 @@ class StructuredLevel(LevelFunctions):
     unique = Promise.ALWAYS
     compact = True  # a group with fewer than n entries gets zeros at further coordinates
     is_grouped = True
+    is_local = True
     fills = True
     brackets = Brackets.SIZES
     coordinates = "n for each parent (parents * n)"
@@ -53,3 +55,9 @@ class StructuredLevel(LevelFunctions):
         kept = level.kind.n or 0
         positions = range(parent.position * kept, (parent.position + 1) * kept)
         return Siblings(positions, crd[positions.start : positions.stop])
+
+    def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
+        assert crd is not None
+        kept = level.kind.n or 0
+        places = range(parents.start * kept, parents.stop * kept)
+        return Below(None, crd[places.start : places.stop], places)

@@ -1,0 +1,22 @@
+// Arrays joined to one, integers wider and counted on where asked. It does not depend on Python.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mlir_sparse {
+
+// Items one after another, `stride` items apart, of `bytes` each: integers of the widths of positions and coordinates
+// (8 and 16 bits are without sign), or anything where all arrays have the same items and no shift.
+struct Items {
+  char *data = nullptr;
+  std::int64_t length = 0;
+  std::int64_t stride = 1;
+  int bytes = 8;
+};
+
+// Writes the items of all parts, each plus its shift, one part after the other to `out`, which is as long as all and
+// not narrower than any.
+void concatenate(const std::vector<Items> &parts, const std::vector<std::int64_t> &shifts, const Items &out);
+
+}  // namespace mlir_sparse
