@@ -283,9 +283,10 @@ class Build:
         return pipeline.remarks_on(self.lowered.bytecode, self.passes, expected, kernel=kernel) if expected else ()
 
     def trace(self) -> pipeline.Trace:
-        """Returns the module after each pass."""
+        """Returns the module after each pass, compiled anew; up to the first pass that fails."""
+        module = lower.lower(self.program, located=True)
         kernel = str(self.spec.assignment)
-        return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, self.passes, kernel=kernel)
+        return pipeline.trace_module(module.bytecode, self.passes, kernel=kernel, variables=module.variables)
 
     def text(self, stage: str) -> str:
         """Returns the program at one of STAGES.

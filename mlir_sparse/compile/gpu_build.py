@@ -180,9 +180,10 @@ class GpuBuild:
         return llvm_ir_of(self._nvvm)
 
     def trace(self) -> pipeline.Trace:
-        """Returns the module after each pass down to PTX."""
-        passes = self.passes("ptx")
-        return pipeline.trace_module(self.lowered.bytecode, self.lowered.text, passes, kernel=str(self.spec.assignment))
+        """Returns the module after each pass down to PTX, compiled anew; up to the first pass that fails."""
+        module, passes = lower.lower(self.program, self.mapped, located=True), self.passes("ptx")
+        kernel = str(self.spec.assignment)
+        return pipeline.trace_module(module.bytecode, passes, kernel=kernel, variables=module.variables)
 
     def explain(self) -> str:
         """Returns an account of the program: its steps, and the mapping of loops to threads, with reasons."""

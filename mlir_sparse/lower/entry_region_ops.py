@@ -67,6 +67,10 @@ class _Emitter:
 
     def emit(self, node: Expr, wanted: DType | None = None) -> ir.Value:
         """Emits a node in the wanted element type, or in its own if none is wanted."""
+        with self._arguments.locations.at(node):
+            return self._emit(node, wanted)
+
+    def _emit(self, node: Expr, wanted: DType | None) -> ir.Value:
         own = result_dtype(node, self._types)
         dtype = wanted or own
         if not depends_on(node, self._arguments.sparse):
@@ -155,7 +159,7 @@ class _Emitter:
         values = dict(self._arguments.values)
         if isinstance(operand, Access):
             values[operand] = (entry, dtype)
-        return _Emitter(Arguments(values, ()))
+        return _Emitter(Arguments(values, (), self._arguments.locations))
 
     def _kind(self, argument: Expr, node: Apply, dtype: DType) -> DType:
         """Returns the element type that an operand of a node is computed in, itself computed in another."""
@@ -164,7 +168,9 @@ class _Emitter:
     def _inline(self, node: Expr, dtype: DType) -> ir.Value:
         """Emits a node that reads dense arrays only, as plain arithmetic."""
         if not isinstance(node, Apply):
-            return emit_payload(node, Arguments(self._arguments.values, ()), None, ReduceOp.SUM, dtype)
+            return emit_payload(
+                node, Arguments(self._arguments.values, (), self._arguments.locations), None, ReduceOp.SUM, dtype
+            )
         assert node.operator.overlap is not None
         kinds = [self._kind(argument, node, dtype) for argument in node.arguments]
         given = [(self._inline(argument, kind), kind) for argument, kind in zip(node.arguments, kinds, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import repeat
 
 from mlir_sparse._mlir import bindings, diagnostics_of, ir, mlir_context, parse_module
@@ -15,6 +15,7 @@ from mlir_sparse.loops.facts_in_ir import write_facts
 from mlir_sparse.lower import arithmetic_ops
 from mlir_sparse.lower.entry_region_ops import emit_entries
 from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
+from mlir_sparse.lower.notation_locations import Locations, NotationLocations, Unlocated
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, accesses_of, walk
 from mlir_sparse.plan import (
@@ -27,16 +28,24 @@ from mlir_sparse.plan import (
     functions_of,
     identity_of,
 )
+from mlir_sparse.text.line_places import LinePlace
 
 __all__ = ["LoweredProgram", "lower"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredProgram:
-    """A module as bytecode for other processes, and its functions: one for each Generic of the program, in order."""
+    """A module as bytecode for other processes.
+
+    Args:
+        bytecode: the module.
+        functions: its functions: one for each Generic of the program, in order.
+        variables: for each function the places of its loops' index variables, where operations have locations.
+    """
 
     bytecode: bytes
     functions: tuple[NestFunction, ...]
+    variables: Mapping[str, tuple[LinePlace | None, ...]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -45,12 +54,14 @@ class LoweredProgram:
             return str(parse_module(self.bytecode))
 
 
-def lower(program: Program, mapped: Sequence[MappedNest] = ()) -> LoweredProgram:
+def lower(program: Program, mapped: Sequence[MappedNest] = (), *, located: bool = False) -> LoweredProgram:
     """Builds the module of a program with MLIR's bindings and verifies it.
 
     Args:
         program: the program.
         mapped: the mapping of each nest's loops to the threads of a GPU; none for the processor.
+        located: whether operations have debug locations, in the statement's text. What is compiled for calls has none:
+            equal functions then are equal.
 
     Raises:
         CompileError: when MLIR refuses the module.
@@ -59,34 +70,44 @@ def lower(program: Program, mapped: Sequence[MappedNest] = ()) -> LoweredProgram
     with mlir_context():
         try:
             module = ir.Module.create()
+            locations = NotationLocations(program) if located else Unlocated()
             for function, threads in zip(functions, mapped or repeat(None), strict=bool(mapped)):
                 with ir.InsertionPoint(module.body):
-                    _build(function, program, threads)
+                    _build(function, program, threads, locations)
             module.operation.verify()
         except (ir.MLIRError, ValueError) as error:
             message = f"expected MLIR to accept the module, but got:\n{diagnostics_of(error)}"
             raise CompileError(message, kernel=str(program.spec.assignment)) from error
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)
-        return LoweredProgram(buffer.getvalue(), functions)
+        variables = {}
+        if isinstance(locations, NotationLocations):
+            variables = {function.name: locations.variables(function.step.loops) for function in functions}
+        return LoweredProgram(buffer.getvalue(), functions, variables)
 
 
-def _build(function: NestFunction, program: Program, mapped: MappedNest | None) -> None:
+def _build(function: NestFunction, program: Program, mapped: MappedNest | None, locations: Locations) -> None:
+    with locations.whole:
+        _build_located(function, program, mapped, locations)
+
+
+def _build_located(function: NestFunction, program: Program, mapped: MappedNest | None, locations: Locations) -> None:
     func = bindings().module("dialects.func")
     step = function.step
     output = _output(step, program)
     types = [tensor_type(program.type_of(access.tensor)) for access in function.operands]
     result = tensor_type(output)
     inputs = types if output.encoding is not None else [*types, result]
+    results = [] if output.encoding is not None else [locations.of_result(step.result)]
     op = func.FuncOp(function.name, ir.FunctionType.get(inputs, [result]))
     op.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
     write_facts(op.operation, facts_of_nest(function, program, mapped))
-    block = op.add_entry_block()
+    block = op.add_entry_block([*map(locations.of, function.operands), *results])
     with ir.InsertionPoint(block):
         arguments = list(block.arguments)
         values = dict(zip(function.operands, arguments, strict=False))
-        outs = _outs(function, program, arguments)
-        func.ReturnOp([_generic(step, program, values, outs)])
+        outs = _outs(function, program, arguments, locations)
+        func.ReturnOp([_generic(step, program, values, outs, locations)])
 
 
 def _output(step: Generic, program: Program) -> TensorType:
@@ -95,7 +116,7 @@ def _output(step: Generic, program: Program) -> TensorType:
     return kind if step.sampled is None else replace(program.type_of(step.sampled.tensor), dtype=kind.dtype)
 
 
-def _outs(function: NestFunction, program: Program, arguments: list[ir.Value]) -> ir.Value:
+def _outs(function: NestFunction, program: Program, arguments: list[ir.Value], locations: Locations) -> ir.Value:
     """Returns the tensor that the generic writes to: empty, filled with start values, or the caller's."""
     step, output = function.step, _output(function.step, program)
     if output.encoding is not None:
@@ -107,7 +128,7 @@ def _outs(function: NestFunction, program: Program, arguments: list[ir.Value]) -
         before = replace(
             step, mode=AccumulateMode.REPLACE, loops=step.target.indices, reductions=(), payload=step.start, extents=()
         )
-        return _generic(before, program, values, arguments[-1])
+        return _generic(before, program, values, arguments[-1], locations)
     linalg = bindings().module("dialects.linalg")
     filled: ir.Value = linalg.fill(_identity(step, output), outs=[arguments[-1]])
     return filled
@@ -139,7 +160,9 @@ def _axis_of(function: NestFunction, variable: Subscript) -> tuple[int, int]:
     raise AssertionError("a sparse result has every variable from some operand")
 
 
-def _generic(step: Generic, program: Program, arguments: Mapping[Access, ir.Value], outs: ir.Value) -> ir.Value:
+def _generic(
+    step: Generic, program: Program, arguments: Mapping[Access, ir.Value], outs: ir.Value, locations: Locations
+) -> ir.Value:
     linalg = bindings().module("dialects.linalg")
     accesses = tuple(dict.fromkeys((*accesses_of(step.payload), *step.extents)))
     operands = [arguments[access] for access in accesses]
@@ -155,11 +178,13 @@ def _generic(step: Generic, program: Program, arguments: Mapping[Access, ir.Valu
     kinds = [program.type_of(access.tensor).dtype for access in accesses]
     output = program.type_of(step.result).dtype
     elements = [element_type(kind) for kind in (*kinds, output)]
-    block = op.regions[0].blocks.append(*elements, arg_locs=[ir.Location.unknown()] * len(elements))
+    block = op.regions[0].blocks.append(
+        *elements, arg_locs=[*map(locations.of, accesses), locations.of_result(step.result)]
+    )
     with ir.InsertionPoint(block):
         *values, present = block.arguments
         sparse = {access.tensor for access in accesses if program.type_of(access.tensor).encoding is not None}
-        read = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse)
+        read = Arguments(dict(zip(accesses, zip(values, kinds, strict=True), strict=True)), sparse, locations)
         kept = None if step.mode is AccumulateMode.REPLACE else present
         if about_entries:
             monoid = step.combine if isinstance(step.combine, Monoid) else None

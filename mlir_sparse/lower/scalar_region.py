@@ -15,6 +15,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.lower import arithmetic_ops, function_ops, truth_ops
 from mlir_sparse.lower.arrays_in_regions import take_arrays_apart
 from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.lower.notation_locations import Locations, Unlocated
 from mlir_sparse.notation import (
     Access,
     Apply,
@@ -45,10 +46,12 @@ class Arguments(NamedTuple):
     Args:
         values: the value and element type of each access: a block argument, or a part that is already emitted.
         sparse: the tensors that leave out zeros.
+        locations: where operations come from.
     """
 
     values: Mapping[Access, tuple[ir.Value, DType]]
     sparse: Collection[str]
+    locations: Locations = Unlocated()
 
     @property
     def dtypes(self) -> Mapping[str, DType]:
@@ -73,14 +76,22 @@ def emit_payload(
     """
     if present is None:
         return _emit(body, arguments, dtype)
-    if isinstance(body, Negate) and combine is ReduceOp.SUM:
-        # The sparsifier knows a subtraction, but not the addition of a negative.
-        return arithmetic_ops.binary(BinaryOp.SUB, present, _emit(body.operand, arguments, dtype), dtype)
-    return arithmetic_ops.reduce(combine, present, _emit(body, arguments, dtype), dtype)
+    # The sparsifier knows a subtraction, but not the addition of a negative.
+    subtracts = isinstance(body, Negate) and combine is ReduceOp.SUM
+    value = _emit(body.operand if isinstance(body, Negate) and subtracts else body, arguments, dtype)
+    with arguments.locations.accumulating:
+        if subtracts:
+            return arithmetic_ops.binary(BinaryOp.SUB, present, value, dtype)
+        return arithmetic_ops.reduce(combine, present, value, dtype)
 
 
 def _emit(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
     """Emits an expression as a value of an element type; it computes in that type unless it starts anew."""
+    with arguments.locations.at(node):
+        return _emit_node(node, arguments, dtype)
+
+
+def _emit_node(node: Expr, arguments: Arguments, dtype: DType) -> ir.Value:
     if depends_on(node, arguments.sparse) and not is_native(node, arguments.sparse, dtype.kind):
         found = regions_of(node, arguments.sparse)
         assert found is not None, f"the plan makes {node} one of at most two sparse parts"
@@ -159,7 +170,7 @@ def _regions(node: Expr, found: Regions, arguments: Arguments, dtype: DType) -> 
         inner = dict(arguments.values)
         for name, value, (_, kind) in zip(names, values, parts, strict=True):
             inner[name] = (arithmetic_ops.constant(0, kind) if value is None else value, kind)
-        return _emit(whole, Arguments(inner, ()), dtype)
+        return _emit(whole, Arguments(inner, (), arguments.locations), dtype)
 
     return _region(parts, dtype, compute, found.left, found.right)
 

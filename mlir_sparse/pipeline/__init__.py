@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlir_sparse.pipeline.pass_values import Pass, Pipeline
     from mlir_sparse.pipeline.process_messages import DeclaredFunction
     from mlir_sparse.pipeline.sparsifier_passes import Results, sparsifier
-    from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module
+    from mlir_sparse.pipeline.trace import Snapshot, Trace, trace_module, trace_user_module
 else:
     __getattr__ = at_first_use(
         __name__,
@@ -28,7 +28,7 @@ else:
             "pass_values": ("Pass", "Pipeline"),
             "process_messages": ("DeclaredFunction",),
             "sparsifier_passes": ("Results", "sparsifier"),
-            "trace": ("Snapshot", "Trace", "trace_module"),
+            "trace": ("Snapshot", "Trace", "trace_module", "trace_user_module"),
         },
     )
 
@@ -52,6 +52,7 @@ __all__ = [
     "scatters_fast",
     "sparsifier",
     "trace_module",
+    "trace_user_module",
     "vector_lanes",
     "warm_up",
 ]

@@ -24,6 +24,8 @@ from mlir_sparse.pipeline.process_messages import (
     ModuleRequest,
     PassOutcome,
     PassRequest,
+    TraceOutcome,
+    TraceRequest,
     read_message,
     write_message,
 )
@@ -34,6 +36,10 @@ from mlir_sparse.process.forks import Lock, no_fork
 from mlir_sparse.program.loop_form import NestLoops
 
 __all__ = ["answer_of", "compile_module", "remarks_on", "warm_up"]
+
+
+Request = PassRequest | ModuleRequest | TraceRequest
+Outcome = PassOutcome | ModuleOutcome | TraceOutcome
 
 
 class _Worker:
@@ -63,9 +69,9 @@ class _Worker:
             )
 
     def ask(
-        self, request: PassRequest | ModuleRequest, timeout: float, meanwhile: Callable[[], object] | None = None
-    ) -> PassOutcome | ModuleOutcome | str:
-        """Returns the answer, or how the worker ended."""
+        self, request: Request, timeout: float, meanwhile: Callable[[], object] | None, hear: Callable[[object], object]
+    ) -> Outcome | str:
+        """Returns the answer, or how the worker ended; `hear` takes what it tells before."""
         timed_out = threading.Event()
 
         def expire() -> None:
@@ -82,11 +88,14 @@ class _Worker:
             if meanwhile is not None and self.has_answered:
                 meanwhile()
             answer = read_message(self.process.stdout)
+            while answer is not None and not isinstance(answer, Outcome):
+                hear(answer)
+                answer = read_message(self.process.stdout)
         except BrokenPipeError:
             answer = None
         finally:
             timer.cancel()
-        if isinstance(answer, PassOutcome | ModuleOutcome):
+        if isinstance(answer, Outcome):
             self.has_answered = True
             return answer
         return (
@@ -186,7 +195,7 @@ def remarks_on(
 def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] | None = None) -> PassOutcome:
     """Returns the worker's outcome of a request; raises on failure."""
     outcome = answer_of(request, meanwhile)
-    assert not isinstance(outcome, ModuleOutcome)
+    assert not isinstance(outcome, ModuleOutcome | TraceOutcome)
     if isinstance(outcome, PassOutcome) and outcome.module is not None:
         return outcome
     if isinstance(outcome, PassOutcome) and outcome.refusal:
@@ -200,19 +209,20 @@ def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] 
 
 
 def answer_of(
-    request: PassRequest | ModuleRequest, meanwhile: Callable[[], object] | None = None
-) -> PassOutcome | ModuleOutcome | str:
+    request: Request, meanwhile: Callable[[], object] | None = None, hear: Callable[[object], object] = bool
+) -> Outcome | str:
     """Returns the worker's answer to a request, or how the worker ended.
 
     Args:
         request: what to compile.
         meanwhile: a function to call while a warm worker compiles.
+        hear: takes what the worker tells before it answers.
     """
     timeout = settings.COMPILE_TIMEOUT.value
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask(request, timeout, meanwhile)
+            outcome = worker.ask(request, timeout, meanwhile, hear)
         except BaseException:
             _discard()  # after an interrupt the pipe may have half an answer
             raise

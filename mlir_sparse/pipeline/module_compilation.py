@@ -12,7 +12,7 @@ from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.source_text import Source, Span
 
-__all__ = ["compile_user_module"]
+__all__ = ["compile_user_module", "invalid_module", "module_diagnostics"]
 
 _MOST = 10  # diagnostics in a message
 
@@ -53,15 +53,21 @@ def compile_user_module(
         return outcome.code, outcome.functions
     source = Source(module.decode(errors="replace"), name)
     if not outcome.is_valid:
-        raise _invalid(source, outcome.diagnostics)
-    shown = "\n".join(_texts(source, outcome.diagnostics[:_MOST]))
+        raise invalid_module(source, outcome.diagnostics)
+    shown = "\n".join(module_diagnostics(source, outcome.diagnostics))
     reproducer = write_reproducer(module, pipeline, name)
     raise CompileError(
         f"expected MLIR to lower {name}, but got:\n{shown}", kernel=name, pipeline=pipeline, reproducer=reproducer
     )
 
 
-def _invalid(source: Source, diagnostics: Sequence[Diagnostic]) -> ModuleError:
+def module_diagnostics(source: Source, diagnostics: Sequence[Diagnostic]) -> list[str]:
+    """Returns diagnostics of MLIR's as text, each with its place in a module, the first of many."""
+    return _texts(source, diagnostics[:_MOST])
+
+
+def invalid_module(source: Source, diagnostics: Sequence[Diagnostic]) -> ModuleError:
+    """Returns the error for a module that does not parse or verify, at the place of the first diagnostic."""
     first, *others = diagnostics
     rest = _texts(source, (*first.notes, *others)[:_MOST])
     message = f"expected a module that MLIR accepts, but got: {first.message}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.program.loop_form import NestLoops
+from mlir_sparse.text.line_places import LinePlace
 
 __all__ = [
     "DeclaredFunction",
@@ -18,6 +19,9 @@ __all__ = [
     "ModuleRequest",
     "PassOutcome",
     "PassRequest",
+    "PassSnapshot",
+    "TraceOutcome",
+    "TraceRequest",
     "read_message",
     "write_message",
 ]
@@ -76,6 +80,57 @@ class ModuleRequest:
     to_buffers: str
     to_llvm: str
     as_object: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRequest:
+    """A request to run passes one by one, and to tell of each.
+
+    Args:
+        module: the module, as text or bytecode.
+        items: passes and pipelines in MLIR's syntax.
+        variables: for each function the places of its loops' index variables; none for modules that users wrote.
+        nests: whether passes stand without what they run on, as users write them, and pipelines by their names.
+    """
+
+    module: bytes
+    items: tuple[str, ...]
+    variables: Mapping[str, Sequence[LinePlace | None]]
+    nests: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassSnapshot:
+    """What the worker tells of a pass before it runs the next: the module after it.
+
+    Args:
+        item: the pass in MLIR's syntax; "" for the module before all passes.
+        text: the module as MLIR prints it.
+        seconds: the time that the pass took.
+        places: for each line of the text the places that it comes from, by debug locations.
+    """
+
+    item: str
+    text: str
+    seconds: float
+    places: tuple[tuple[LinePlace, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOutcome:
+    """The outcome of a TraceRequest, after its snapshots.
+
+    Args:
+        items: the passes that it was to run, one by one.
+        diagnostics: MLIR's, if it refuses the module, or a pass failed.
+        is_valid: whether the module parsed and verified.
+        refusal: the message of one of our passes that refuses the module, or of a pass that is not there.
+    """
+
+    items: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    is_valid: bool = True
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

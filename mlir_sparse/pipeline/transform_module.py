@@ -21,7 +21,7 @@ from mlir_sparse.pipeline.process_messages import Diagnostic
 from mlir_sparse.pipeline.user_passes import USER_PASSES, options_of
 from mlir_sparse.text.source_text import Source, Span
 
-__all__ = ["nested", "run_items", "transform"]
+__all__ = ["expanded", "nested", "run_items", "transform"]
 
 _SPLIT = "// -----"
 _ANCHORS = ("", "func.func", "gpu.module", "llvm.func", "any")
@@ -156,7 +156,7 @@ def run_items(module: ir.Module, options: OptOptions) -> None:
             for item in items:
                 _run_own(module, item, options)
             continue
-        flat = [part for item in items for part in _expanded(item)] if separate else items
+        flat = [part for item in items for part in expanded(item)] if separate else items
         stretches = [[one] for one in flat] if separate else [flat]
         for stretch in stretches:
             _run_mlir(module, stretch, options)
@@ -227,8 +227,11 @@ def _name_in(item: str) -> str:
     return inside.partition("{")[0].rstrip(")")
 
 
-def _expanded(item: str) -> Iterator[str]:
+def expanded(item: str) -> Iterator[str]:
     """Yields the passes of a pipeline with a name one by one; a pass is its own."""
+    if _is_own(item):
+        yield item
+        return
     text = str(bindings().module("passmanager").PassManager.parse(f"builtin.module({item})"))
     yield from pass_items(text.removeprefix("builtin.module(").removesuffix(")"))
 

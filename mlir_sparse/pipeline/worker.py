@@ -1,8 +1,8 @@
 """The process that compiles: reads requests from standard input, answers on standard output.
 
-`start_process.py` runs it. A request is a PassRequest or a
-ModuleRequest, its answer a PassOutcome or a ModuleOutcome, each a message. End of input ends the
-process.
+`start_process.py` runs it. A request is a PassRequest, a
+ModuleRequest or a TraceRequest, its answer a PassOutcome, a ModuleOutcome or a TraceOutcome, each a message. Before a
+TraceOutcome there are messages of the passes. End of input ends the process.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import resource
 import select
 import sys
+from typing import IO
 
 from mlir_sparse._mlir import QUICK, bindings, set_options
 from mlir_sparse.pipeline.process_messages import (
@@ -19,6 +20,8 @@ from mlir_sparse.pipeline.process_messages import (
     ModuleRequest,
     PassOutcome,
     PassRequest,
+    TraceOutcome,
+    TraceRequest,
     read_message,
     write_message,
 )
@@ -42,6 +45,12 @@ def _answer(request: PassRequest | ModuleRequest, used: list[object]) -> PassOut
         expected=request.expected,
         used=used,
     )
+
+
+def _traced(request: TraceRequest, used: list[object], answers: IO[bytes]) -> TraceOutcome:
+    from mlir_sparse.pipeline.run_traced import trace_here  # likewise
+
+    return trace_here(request, used, lambda told: write_message(answers, told))
 
 
 def _is_waited_for() -> bool:
@@ -68,9 +77,12 @@ def main(memory_limit: int) -> None:
         run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation
     gc.disable()  # nor is anything while somebody waits
-    while isinstance(request := read_message(sys.stdin.buffer), PassRequest | ModuleRequest):
+    while isinstance(request := read_message(sys.stdin.buffer), PassRequest | ModuleRequest | TraceRequest):
         used: list[object] = []
-        write_message(answers, _answer(request, used))
+        if isinstance(request, TraceRequest):
+            write_message(answers, _traced(request, used, answers))
+        else:
+            write_message(answers, _answer(request, used))
         while used:
             used.pop()  # the engine before the module
         gc.collect()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         combining_name,
         functions_of,
         identity_of,
+        values_read,
     )
     from mlir_sparse.plan.planner import plan
     from mlir_sparse.plan.program_as_data import steps_of
@@ -70,6 +71,7 @@ else:
                 "combining_name",
                 "functions_of",
                 "identity_of",
+                "values_read",
             ),
             "planner": ("plan",),
             "program_as_data": ("steps_of",),
@@ -102,6 +104,7 @@ __all__ = [
     "scattered",
     "shared_structure",
     "steps_of",
+    "values_read",
     "with_wide_sums",
     "without_initial_addends",
 ]

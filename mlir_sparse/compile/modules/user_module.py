@@ -102,7 +102,7 @@ class UserModule:
     def passes(self) -> pipeline.Trace:
         """Returns the module after each pass."""
         whole = pipeline.module_to_buffers(self.lanes).then(pipeline.module_to_llvm())
-        return pipeline.trace_module(self.content, self.ir("source"), whole, kernel=self.name)
+        return pipeline.trace_user_module(self.content, self.name, whole)
 
     def _lowered(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
         return pipeline.compile_module(self.content, passes, kernel=self.name, as_text=as_text)
