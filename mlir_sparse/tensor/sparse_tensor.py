@@ -124,13 +124,11 @@ class SparseTensor(ArrayMethods):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The runtime's arguments are addresses in this process, and are left out.
-        storage = self._shown()._storage if self._storage.view else self._storage
+        storage = self._storage
+        if storage.view:  # what a slice shows goes without the rest of its parent
+            plain = self.convert(plain_encoding(self.encoding))._storage
+            storage, _ = sliced(plain, self._shape, [slice(0, extent) for extent in self._shape])
         return _unpickled, (storage.encoding, self._shape, storage.level_sizes, storage.buffers(), storage.view)
-
-    def _shown(self) -> SparseTensor:
-        """Returns a slice as the slice of all of a tensor without the rest of its parent."""
-        own = self.convert(plain_encoding(self.encoding))
-        return own.slice(*(slice(0, extent) for extent in self._shape))
 
     def __copy__(self) -> SparseTensor:
         return self.copy()
