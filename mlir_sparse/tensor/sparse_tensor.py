@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,11 +220,7 @@ class SparseTensor(ArrayMethods):
         array([[inf,  2.],
                [ 3., inf]])
         """
-        # Python's integers cannot overflow.
-        elements = 1
-        for extent in self._shape:
-            elements *= extent
-        check_fits(elements * self.dtype.itemsize, f"a dense array of shape {self._shape}")
+        check_fits(prod(self._shape) * self.dtype.itemsize, f"a dense array of shape {self._shape}")
         if fill_value != 0:
             return self._filled(fill_value)
         dims, values = expand_dims(self._storage, self._shape)
