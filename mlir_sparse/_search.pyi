@@ -156,6 +156,16 @@ class NestTimes:
     @property
     def masks_priced(self) -> int: ...
 
+# equal_products.hpp
+def product_key(
+    names: Sequence[str],
+    own: Sequence[Sequence[int]],
+    variables: Sequence[str],
+    kept: Sequence[bool],
+    symmetric: Sequence[bool],
+    text: Callable[[int, Sequence[int]], str] | None,
+) -> tuple[tuple[tuple[str | int, ...], ...], tuple[int, ...], list[int]]: ...
+
 # factor_sets.hpp, product_search.hpp
 class Way:
     @property

@@ -265,7 +265,7 @@ def _statement(
 
 
 def _output(assignment: Assignment, types: Mapping[str, TensorType], out: Any, declared: Any) -> TensorType:
-    for access in notation.reads(assignment.value):
+    for access in assignment.reads:
         if len(access.subscripts) != types[access.tensor].rank:
             break  # check_spec refuses it with a caret
     else:

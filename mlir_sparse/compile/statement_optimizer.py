@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.machine import machine_profile
-from mlir_sparse.notation import reads
 from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
 from mlir_sparse.plan.algebra.possible_gain import may_gain
 from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entries, ruled_statement
@@ -109,7 +109,9 @@ def sketches_of(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.nd
     """
     values = [value_of(name) for name, _ in spec.inputs]
     found = _with_likely(spec, sketches_of_values(values))
-    symmetric = tuple(number for number in found.unasked if _equals_transpose(values[number]))
+    if not found.unasked:
+        return found
+    symmetric = tuple([number for number in found.unasked if _equals_transpose(values[number])])
     return replace(found, symmetric=symmetric, unasked=())
 
 
@@ -125,10 +127,12 @@ def sketches_before_calls(spec: KernelSpec, sketches: Sequence[Sketch]) -> DataS
 
 def _with_likely(spec: KernelSpec, data: DataSketches) -> DataSketches:
     """Returns what is known of operands, and which may be symmetric by a sample; those without one are small."""
-    often = Counter(access.tensor for access in reads(spec.explicit.value))
-    patterns = ((name, sketch.pattern) for (name, _), sketch in zip(spec.inputs, data.sketches, strict=True))
-    likely = (often[name] > 1 and pattern is not None and pattern.mirrored == 1.0 for name, pattern in patterns)
-    return replace(data, unasked=tuple(number for number, one in enumerate(likely) if one))
+    patterns = [sketch.pattern for sketch in data.sketches]
+    mirrored = [number for number, one in enumerate(patterns) if one is not None and one.mirrored == 1.0]
+    if not mirrored:
+        return data
+    often = Counter([access.tensor for access in spec.explicit.reads])
+    return replace(data, unasked=tuple([number for number in mirrored if often[spec.inputs[number][0]] > 1]))
 
 
 def _equals_transpose(value: SparseTensor | np.ndarray[Any, Any]) -> bool:
@@ -242,15 +246,20 @@ def _facts(spec: KernelSpec, data: DataSketches) -> dict[str, TensorFacts]:
     }
 
 
+@cache
+def _ways() -> ModuleType:
+    with importing():
+        from mlir_sparse.plan.algebra import choose_rewriting  # few statements are searched for ways
+
+    return choose_rewriting
+
+
 @lru_cache(maxsize=256)
 def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting | None:
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return None
-    with importing():
-        from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting  # few statements are searched for ways
-
-    chosen = choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
+    chosen = _ways().choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = chosen and ruled.restored(chosen)
     return found if found is not None and keeps_entries(found, spec) else None
 
@@ -279,10 +288,7 @@ def _ranked(spec: KernelSpec, data: DataSketches, optimize: str) -> tuple[Altern
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return alternatives(spec, None, optimize)
-    with importing():
-        from mlir_sparse.plan.algebra.choose_rewriting import ranked_ways  # as above
-
-    ways = ranked_ways(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
+    ways = _ways().ranked_ways(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = [replace(way, rewriting=way.rewriting and ruled.restored(way.rewriting)) for way in ways]
     return tuple(
         Alternative(spec.rewritten(way.rewriting), way.nanoseconds, way.nbytes, way.rules)

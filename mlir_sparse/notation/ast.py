@@ -43,9 +43,10 @@ __all__ = [
 
 
 class _Printed:
-    """Prints a node as notation."""
+    """Prints a node as notation, and may keep its hash, which no pickle has: processes hash texts otherwise."""
 
-    __slots__ = ()
+    __slots__ = ("_hash",)
+    _hash: int
 
     def __str__(self) -> str:
         # The printer imports the nodes, so it can only be imported once they exist.
@@ -327,16 +328,34 @@ class Assignment(_Printed):
     source: Source | None = field(default=None, compare=False, repr=False)
     ranges: tuple[Range, ...] = ()
     exists: tuple[Access, ...] = ()
-    # What `with_explicit_sums` found: each stage of a kernel asks for it.
+    # What `with_explicit_sums`, `reads` and `inputs` found: each stage of a kernel asks for it, and for the hash.
     _explicit: Assignment | None = field(default=None, init=False, compare=False, repr=False)
+    _reads: tuple[Access, ...] | None = field(default=None, init=False, compare=False, repr=False)
+    _inputs: tuple[str, ...] | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        if not hasattr(self, "_hash"):
+            object.__setattr__(self, "_hash", hash((self.target, self.op, self.value, self.ranges, self.exists)))
+        return self._hash
+
+    @property
+    def reads(self) -> tuple[Access, ...]:
+        """Returns every access of the value in the order of the text, those in subscripts included."""
+        if self._reads is None:
+            object.__setattr__(self, "_reads", tuple(reads(self.value)))
+        assert self._reads is not None
+        return self._reads
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Returns the tensors read, each once, in the order of the text: the target first, where `+=` reads it."""
-        names = [self.target.tensor] if self.op.reads_target else []
-        names += [access.tensor for access in reads(self.value)]
-        names += [access.tensor for access in self.exists]
-        return tuple(dict.fromkeys(names))
+        if self._inputs is None:
+            names = [self.target.tensor] if self.op.reads_target else []
+            names += [access.tensor for access in self.reads]
+            names += [access.tensor for access in self.exists]
+            object.__setattr__(self, "_inputs", tuple(dict.fromkeys(names)))
+        assert self._inputs is not None
+        return self._inputs
 
     @property
     def indices(self) -> tuple[IndexVar, ...]:

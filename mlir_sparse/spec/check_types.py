@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
-from mlir_sparse.notation import Access, Assignment, IndexVar, reads
+from mlir_sparse.notation import Access, Assignment, IndexVar
 from mlir_sparse.notation.scalar_functions import function_hint
 from mlir_sparse.spec.element_type_operations import check_element_types
 from mlir_sparse.spec.kernel_spec import KernelSpec
@@ -80,7 +80,7 @@ def check_spec(spec: KernelSpec) -> None:
 
 
 def _accesses(assignment: Assignment) -> list[Access]:
-    return [assignment.target, *reads(assignment.value)]
+    return [assignment.target, *assignment.reads]
 
 
 def _access_of(assignment: Assignment, name: str) -> Access:

@@ -116,7 +116,7 @@ class KernelSpec:
         }
 
     def _accesses(self) -> list[Access]:
-        found = list(reads(self.assignment.value))
+        found = list(self.assignment.reads)
         if self.rewriting is not None:  # it may have other variables
             known = dict(self.inputs)
             values = (*(part.value for part in self.rewriting.parts), self.rewriting.value)

@@ -19,7 +19,6 @@ from mlir_sparse.notation import (
     IndexVar,
     Reduce,
     Subscript,
-    reads,
     walk,
     with_explicit_sums,
 )
@@ -65,7 +64,7 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
 
 
 def _static_size(assignment: Assignment, subscript: Subscript, types: Mapping[str, TensorType]) -> int | None:
-    for node in reads(assignment.value):
+    for node in assignment.reads:
         if subscript in node.subscripts:
             size = types[node.tensor].shape[node.subscripts.index(subscript)]
             if size is not None:

@@ -15,12 +15,14 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.statement_cases import matrix, vector
-from mlir_sparse.notation import Access, AffineSubscript, IndexVar, parse, with_explicit_sums
+from mlir_sparse._search import product_key
+from mlir_sparse.notation import Access, AffineSubscript, Call, IndexVar, parse, with_explicit_sums
 from mlir_sparse.plan.algebra import statement_parts
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
-from mlir_sparse.plan.algebra.equal_parts import key_of
+from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
 from mlir_sparse.plan.algebra.estimates import Estimates
 from mlir_sparse.plan.algebra.kept_form import kept_form
+from mlir_sparse.plan.algebra.normal_form import Opaque
 from mlir_sparse.plan.algebra.statement_ways import StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 
@@ -148,6 +150,68 @@ def test_products_are_equal_in_all_orders_of_many_equal_factors() -> None:
     assert len(keys) == 1
 
 
+@pytest.mark.parametrize("symmetric", [(), ("A",)])
+def test_keys_of_one_factor_are_those_of_products(symmetric: tuple[str, ...]) -> None:
+    for own in itertools.permutations((ROW, COL)):
+        for kept in ((), (ROW,), (COL,), (ROW, COL)):
+            names = [variable.name for variable in own]
+            is_kept = [variable in kept for variable in own]
+            factors, numbers, places = product_key(["A"], [[0, 1]], names, is_kept, [bool(symmetric)], None)
+            key, variables = key_of([Access("A", own)], frozenset(kept), symmetric)
+            assert (key.factors, key.kept, variables) == (factors, numbers, tuple(own[place] for place in places))
+
+
+def test_keys_of_functions_number_their_variables() -> None:
+    one, other = (Opaque(Call("exp", (Access("x", (variable,)),))) for variable in (ROW, DEEP))
+    assert key_of([Access("A", (ROW, COL)), one], frozenset({COL})) == (
+        PartKey((("exp(x(0))", 0), ("A", 0, 1)), (1,)),
+        (COL,),
+    )
+    assert (
+        key_of([other, Access("A", (DEEP, COL))], frozenset({COL}))[0]
+        == key_of([Access("A", (ROW, COL)), one], frozenset({COL}))[0]
+    )
+
+
+def test_places_of_no_variable_have_no_key() -> None:
+    with pytest.raises(ValueError, match="expected places of variables"):
+        product_key(["A"], [[1]], ["i"], [True], [False], None)
+    with pytest.raises(ValueError, match="expected as many values as factors and variables"):
+        product_key(["A"], [[0]], ["i"], [], [False], None)
+
+
+def test_prices_are_those_of_ways_but_for_a_few_per_cent() -> None:
+    facts = {"A": SQUARE, "B": SQUARE, "x": VECTOR, "y": VECTOR}
+    for text in ("y(i) = A(i,j) * B(j,k) * x(k)", "s = A(i,j) * A(j,k) * A(k,i)", "s = A(i,j) * A(i,k) * A(i,l)"):
+        ways = ways_of(text, {name: facts[name] for name in ms.parse(text).inputs})
+        (way,) = ways.cheapest()
+        assert ways.price == pytest.approx(way.nanoseconds, rel=0.05)
+    assert ways_of("y(i) = (A(i,j) + B(i,j)) * x(j)", {name: facts[name] for name in "ABx"}).price is None
+
+
+@pytest.mark.parametrize("largest", [0, 2000])
+@pytest.mark.parametrize(
+    "text", ["s = A(i,j) * A(j,k) * A(k,i)", "s = A(i,j) * A(j,k) * A(k,l)", "s = A(i,j) * A(i,k) * A(i,l)"]
+)
+def test_symmetric_ways_are_chosen_as_if_others_were_written(
+    text: str, largest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"A": replace(matrix(20_000, 20_000, 20, largest=largest), symmetric=True)}
+    statement = with_explicit_sums(parse(text))
+    chosen = choose_rewriting(statement, facts)
+    monkeypatch.setattr(StatementWays, "price", None)
+    assert choose_rewriting(statement, facts) == chosen
+
+
+def test_no_part_is_written_of_ways_that_take_longer_by_a_search_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = with_explicit_sums(parse("s = A(i,j) * A(j,k) * A(k,i)"))
+    written = recorded(monkeypatch, StatementWays, "_planned")
+    found = choose_rewriting(statement, {"A": replace(matrix(20_000, 20_000, 3), symmetric=True)})
+    assert found is not None
+    assert found.symmetric == ("A",)
+    assert len(written) == 1
+
+
 def test_forms_are_found_once_for_a_statement() -> None:
     assignment = with_explicit_sums(parse("y(i) = A(i,j) * x(j)"))
     assert kept_form(assignment, cancels=False) is kept_form(assignment, cancels=False)
@@ -159,6 +223,20 @@ def test_accesses_know_their_variables() -> None:
     assert gathered.indices == (ROW, COL, DEEP)
     assert pickle.loads(pickle.dumps(gathered)).indices == (ROW, COL, DEEP)
     assert Access("A", (ROW, ROW)).indices == (ROW,)
+
+
+def test_statements_know_what_they_read_and_are_sent_to_other_processes_without_a_hash() -> None:
+    statement = parse("y(i) += A(P(i), j) * A(k,j) * B(k)")
+    assert [access.tensor for access in statement.reads] == ["A", "P", "A", "B"]
+    assert statement.inputs == ("y", "A", "P", "B")
+    assert statement.reads is statement.reads
+    hash(statement)
+    again = pickle.loads(pickle.dumps(statement))
+    assert not hasattr(again, "_hash")
+    assert again == statement
+    assert hash(again) == hash(statement)
+    assert again.inputs == statement.inputs
+    assert replace(statement, value=Access("C", (ROW,))).inputs == ("y", "C")
 
 
 def test_kernels_that_are_sent_to_other_processes_have_no_hash() -> None:

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "entry_patterns.hpp"
+#include "equal_products.hpp"
 #include "nest_results.hpp"
 #include "product_search.hpp"
 #include "python_values.hpp"
@@ -310,6 +311,39 @@ class PythonKeys : public PartKeys {
   std::unordered_map<Members, py::object, BitsHash> keys_;
 };
 
+// The factors, the numbers and the variables of a product's key.
+py::tuple make_key(NamedFactors product, const py::object &text) {
+  const std::size_t factors = product.names.size(), variables = product.variables.size();
+  if (product.own.size() != factors || product.symmetric.size() != factors || product.kept.size() != variables)
+    throw std::invalid_argument("expected as many values as factors and variables");
+  for (const auto &own : product.own)
+    for (const int place : own)
+      if (place < 0 || place >= static_cast<int>(variables)) throw std::invalid_argument("expected places of variables");
+  if (!text.is_none())
+    product.text = [&](int factor, const std::vector<int> &seen) { return py::cast<std::string>(text(factor, seen)); };
+  const ProductKey key = key_of(product);
+  py::tuple found(key.factors.size());
+  for (std::size_t factor = 0; factor < key.factors.size(); ++factor) {
+    const auto &[name, numbers] = key.factors[factor];
+    py::tuple own(1 + numbers.size());
+    own[0] = py::str(name);
+    for (std::size_t place = 0; place < numbers.size(); ++place) own[1 + place] = py::int_(numbers[place]);
+    found[factor] = own;
+  }
+  return py::make_tuple(found, py::tuple(py::cast(key.numbers)), key.places);
+}
+
+void register_keys(py::module_ &module) {
+  module.def(
+      "product_key",
+      [](std::vector<std::string> names, std::vector<std::vector<int>> own, std::vector<std::string> variables,
+         std::vector<bool> kept, std::vector<bool> symmetric, const py::object &text) {
+        return make_key({std::move(names), std::move(own), std::move(variables), std::move(kept), std::move(symmetric), {}},
+                        text);
+      },
+      "names"_a, "own"_a, "variables"_a, "kept"_a, "symmetric"_a, "text"_a);
+}
+
 // A way, and how many factors its sets are of.
 struct PythonWay {
   WayPointer way;
@@ -405,5 +439,6 @@ PYBIND11_MODULE(_search, module) {
   mlir_sparse::search::register_sets(module);
   mlir_sparse::search::register_estimates(module);
   mlir_sparse::search::register_nests(module);
+  mlir_sparse::search::register_keys(module);
   mlir_sparse::search::register_searches(module);
 }

@@ -53,7 +53,7 @@ def choose_rewriting(
         into_array: whether the result is an array although loops could leave elements out.
     """
     gathers = gathers_as_products(assignment, {name: one.kind for name, one in facts.items()})
-    picking, known = gathers.time(assignment.value, facts), gathers.facts(facts)
+    picking, known = gathers.time(assignment, facts), gathers.facts(facts)
     try:
         plain = without_symmetry(known)
         ways = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)
@@ -123,7 +123,7 @@ def ranked_ways(
         into_array: whether the result is an array although loops could leave elements out.
     """
     gathers = gathers_as_products(assignment, {name: one.kind for name, one in facts.items()})
-    picking, known = gathers.time(assignment.value, facts), gathers.facts(facts)
+    picking, known = gathers.time(assignment, facts), gathers.facts(facts)
     try:
         plain = without_symmetry(known)
         products = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)

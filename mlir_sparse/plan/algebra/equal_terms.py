@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlir_sparse.notation import IndexVar, Literal
 from mlir_sparse.plan.algebra.algebra_rules import ADD_EQUAL, CANCEL, AlgebraRule
-from mlir_sparse.plan.algebra.equal_parts import key_of
+from mlir_sparse.plan.algebra.equal_parts import key_of, name_of
 from mlir_sparse.plan.algebra.normal_form import Opaque, ProductTerm
 
 __all__ = ["with_equal_terms_joined"]
@@ -23,7 +23,9 @@ def with_equal_terms_joined(
         kept: the variables of the result.
         cancels: whether terms with a minus take equal ones away; the last term of a sum stays.
     """
-    if len(terms) < 2:
+    # Terms of unlike tensors are not equal, and most statements have no others.
+    names = {tuple(sorted(map(name_of, term.factors))) for term in terms}
+    if len(names) == len(terms):
         return terms, {}
     counts: dict[object, tuple[ProductTerm, int]] = {}
     rules: dict[AlgebraRule, None] = {}

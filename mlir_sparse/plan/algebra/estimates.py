@@ -5,7 +5,7 @@ A variable is a bit, and a set of variables a number with their bits: a search a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from mlir_sparse._search import EntrySet
@@ -49,6 +49,13 @@ class Estimates(NumberedEstimates):
                 raise NoNormalFormError(f"it has more than {MOST_BITS} index variables")
             found = self._bits[variable] = self.add(self._extents[variable])
         return found
+
+    def places(self, variables: Sequence[IndexVar]) -> tuple[int, ...]:
+        """Returns the bit of each variable."""
+        try:
+            return tuple([self._bits[variable] for variable in variables])
+        except KeyError:
+            return tuple(map(self.bit, variables))
 
     def bits(self, variables: Collection[IndexVar]) -> Variables:
         """Returns a set of variables as a number."""

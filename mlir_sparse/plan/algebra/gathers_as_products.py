@@ -72,7 +72,7 @@ class GathersAsProducts:
         """
         if not self.selections:
             return dict(known)
-        names = {access.tensor for access in reads(self.assignment.value)}
+        names = {access.tensor for access in self.assignment.reads}
         found = {name: one for name, one in known.items() if name in names}
         return found | {name: _facts_of(one, known) for name, one in self.selections.items()}
 
@@ -96,10 +96,17 @@ class GathersAsProducts:
             return part
         return replace(part, value=self._gathered(part.value, taken), order=None)
 
-    def time(self, value: Expr, known: Mapping[str, TensorFacts]) -> float:
-        """Returns how many nanoseconds the rows take that an expression gathers; single elements count as looked up."""
+    def time(self, written: Assignment, known: Mapping[str, TensorFacts]) -> float:
+        """Returns how many nanoseconds the rows take that a statement gathers; single elements count as looked up.
+
+        Args:
+            written: the statement with gathers in it.
+            known: what is known of the tensors that it reads.
+        """
         found = 0.0
-        for access in accesses_of(value):
+        if not _gathers(written):
+            return found
+        for access in accesses_of(written.value):
             one = known.get(access.tensor)
             if access.gathers and one is not None and len(access.subscripts) > 1:
                 rows = prod(known[s.tensor].sketch.entries for s in access.subscripts if isinstance(s, Access))
@@ -149,9 +156,9 @@ def gathers_as_products(assignment: Assignment, types: Mapping[str, TensorType])
     >>> print(found.assignment)
     y(i) = sum(j : sum(A.p : A.P(i,A.p) * A(A.p,j)) * x(j))
     """
-    gathered = [one for one in accesses_of(assignment.value) if one.gathers and len(one.subscripts) > 1]
-    if not gathered:
+    if not _gathers(assignment):
         return GathersAsProducts(assignment, {})
+    gathered = [one for one in accesses_of(assignment.value) if one.gathers and len(one.subscripts) > 1]
     taken = {variable.name for variable in assignment.indices}
     selections: dict[str, _Selection] = {}
     instead: dict[Access, Expr] = {}
@@ -161,6 +168,11 @@ def gathers_as_products(assignment: Assignment, types: Mapping[str, TensorType])
             instead[access] = product
     value = substitute(assignment.value, instead) if instead else assignment.value
     return GathersAsProducts(replace(assignment, value=value), selections)
+
+
+def _gathers(assignment: Assignment) -> bool:
+    """Returns whether a statement reads rows at places that a tensor has."""
+    return any(access.gathers for access in assignment.reads)
 
 
 def _product(

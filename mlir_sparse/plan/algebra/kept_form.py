@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.notation import Assignment, Expr, IndexVar, free_indices
+from mlir_sparse.notation import Access, Assignment, Expr, IndexVar, free_indices
 from mlir_sparse.plan.algebra.algebra_rules import AlgebraRule
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
 from mlir_sparse.plan.algebra.normal_form import NoNormalFormError, NormalForm, ProductTerm, expression_of
@@ -36,6 +37,11 @@ class KeptForm:
     joins: bool
     choices: int
 
+    @property
+    def is_plain(self) -> bool:
+        """Returns whether it is a sum of products of accesses alone, without functions, quotients and sums in them."""
+        return not self.inside and all(isinstance(factor, Access) for term in self.terms for factor in term.factors)
+
 
 @lru_cache(maxsize=64)  # a statement is looked at whether there is anything to choose, and then planned
 def kept_form(assignment: Assignment, *, cancels: bool) -> KeptForm | None:
@@ -51,7 +57,7 @@ def kept_form(assignment: Assignment, *, cancels: bool) -> KeptForm | None:
         inside.extend(terms)
         return expression_of(terms)
 
-    extents = dict.fromkeys(assignment.indices, 0.0)
+    extents = defaultdict[IndexVar, float](float)  # what there are is not known here
     form = NormalForm(lambda _: False, closed, extents, free_indices(assignment.value), cancels=cancels)
     try:
         terms = form.of(assignment.value)

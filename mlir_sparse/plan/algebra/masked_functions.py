@@ -107,6 +107,8 @@ def _numerators(node: Expr) -> list[Expr]:
 
 def mask_of(factor: Factor) -> Access | None:
     """Returns the mask that a factor stands for; None for any other factor."""
+    if isinstance(factor, Access):  # as most are
+        return None
     match factor:
         case Opaque(Call(function, (Access() as mask,))) if function == _PATTERN:
             return mask

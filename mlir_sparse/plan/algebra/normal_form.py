@@ -59,6 +59,8 @@ __all__ = [
 
 
 _NONE = frozenset[IndexVar]()
+# The operators that sums of products have.
+_KNOWN = (BinaryOp.MUL, BinaryOp.ADD, BinaryOp.SUB)
 
 
 class NoNormalFormError(Exception):
@@ -209,24 +211,24 @@ class NormalForm:
         Raises:
             NoNormalFormError: for operators on stored entries, and for subscripts and sums that rules do not know.
         """
+        # Most nodes are of three kinds, which `match` would try after others.
         if isinstance(node, Access):
             return (ProductTerm((_plain(node),)),)
+        if isinstance(node, Binary) and node.op in _KNOWN:
+            left, right = self.of(node.left), self.of(node.right)
+            if node.op is BinaryOp.MUL:
+                return self._multiplied(left, right)
+            return (*left, *(right if node.op is BinaryOp.ADD else _negated(right)))
+        if isinstance(node, Reduce) and node.op is ReduceOp.SUM:
+            names = self._own_names(node.indices)
+            own = [*names.values()]
+            terms = self.of(node.body if own == [*names] else rename_variables(node.body, names))
+            return tuple([self._summed(term, own) for term in terms])
         match node:
             case Literal():
                 return (ProductTerm((Opaque(node),)),)
             case Negate(operand):
                 return _negated(self.of(operand))
-            case Binary(BinaryOp.ADD, left, right):
-                return (*self.of(left), *self.of(right))
-            case Binary(BinaryOp.SUB, left, right):
-                return (*self.of(left), *_negated(self.of(right)))
-            case Binary(BinaryOp.MUL, left, right):
-                return self._multiplied(self.of(left), self.of(right))
-            case Reduce(ReduceOp.SUM, indices, body):
-                names = self._own_names(indices)
-                own = [*names.values()]
-                terms = self.of(body if own == [*names] else rename_variables(body, names))
-                return tuple([self._summed(term, own) for term in terms])
             case Apply() | Fold():
                 raise NoNormalFormError("it applies operators to stored entries")
             case Call("square", (base,)) | Call("pow", (base, Literal(int(2)))):

@@ -37,6 +37,9 @@ __all__ = ["PartStore"]
 # Returns the loop nests whose sum a part is, and what the part is to estimates.
 Make = Callable[[], tuple[tuple[ProductTerm, ...], EntrySet]]
 
+# A factor, what it is to estimates, and whether it has variables.
+_Seen = tuple[Factor, EntrySet, bool]
+
 # Writing a part down takes as long as looking at so many ways to compute a product.
 _WORK_OF_PART = 10
 
@@ -73,7 +76,7 @@ class PartStore:
     ) -> None:
         self._target = target
         self.facts = {**earlier.facts, **facts}
-        self.symmetric = frozenset(tensor for tensor, one in facts.items() if one.symmetric)
+        self.symmetric = frozenset([tensor for tensor, one in facts.items() if one.symmetric])
         self.dtypes = {tensor: one.kind.dtype for tensor, one in facts.items()}
         # The element type of parts that are made now; None for that of the statement.
         self.dtype: DType | None = None
@@ -101,8 +104,8 @@ class PartStore:
         self._of_tensors: dict[Access | tuple[int, float], EntrySet] = {}
         # Those of factors by their nodes, which are asked for more often than they are compared: of those that read no
         # parts, and of the others.
-        self._of_objects: dict[int, tuple[Factor, EntrySet]] = {}
-        self._of_readers: dict[int, tuple[Factor, EntrySet]] = {}
+        self._of_objects: dict[int, _Seen] = {}
+        self._of_readers: dict[int, _Seen] = {}
 
     def fork(self) -> Self:
         """Returns a store with the parts so far, which shares what estimates have found but no part made later."""
@@ -173,10 +176,6 @@ class PartStore:
         values = [*(part.value for part in self.parts), expression_of(terms)]
         reads = [access.tensor for value in values for access in accesses_of(value)]
         return self.bytes + sum(more for name, more in self.replaced.items() if reads.count(name) > 1)
-
-    def fits_alone(self, result: EntrySet) -> bool:
-        """Returns whether a part with a result does."""
-        return self.part_room.fits(result, self.estimates)
 
     @property
     def part_room(self) -> PartRoom:
@@ -270,7 +269,7 @@ class PartStore:
             self.replaced[loops.base] = self._bytes_of(result)
         else:
             self.bytes += self._bytes_of(result)
-        order = result.order if result.sparse else tuple(map(self.estimates.bit, indices))
+        order = result.order if result.sparse else self.estimates.places(indices)
         self._results[name] = indices, result.replaced(order=order, in_memory=True)
         kept = frozenset(indices)
         is_array = self.has_arrays and not (result.sparse or loops) and len(terms) == 1
@@ -338,13 +337,16 @@ class PartStore:
 
     def relations(self, factors: Sequence[Factor]) -> list[EntrySet]:
         """Returns what factors with variables are to estimates."""
-        return [found for found in map(self.relation, factors) if found.variables]
+        known, readers = self._of_objects, self._of_readers
+        seen = [known.get(id(factor)) or readers.get(id(factor)) or self._looked_at(factor) for factor in factors]
+        return [relation for _, relation, has_variables in seen if has_variables]
 
     def relation(self, factor: Factor) -> EntrySet:
         """Returns what a factor is to estimates."""
-        seen = self._of_objects.get(id(factor)) or self._of_readers.get(id(factor))
-        if seen is not None:
-            return seen[1]
+        number = id(factor)
+        return (self._of_objects.get(number) or self._of_readers.get(number) or self._looked_at(factor))[1]
+
+    def _looked_at(self, factor: Factor) -> _Seen:
         if isinstance(factor, Access):
             found, reads = self._of_access(factor), [factor]
         elif isinstance(factor, Opaque):
@@ -353,8 +355,9 @@ class PartStore:
         else:
             found, reads = self._computed(factor), []
         parts = any(access.tensor in self._results for access in reads)
-        (self._of_readers if parts else self._of_objects)[id(factor)] = factor, found
-        return found
+        seen = factor, found, bool(found.variables)
+        (self._of_readers if parts else self._of_objects)[id(factor)] = seen
+        return seen
 
     def _computed(self, factor: Factor) -> EntrySet:
         """Returns the relation of what loops compute everywhere from what it reads."""
@@ -365,10 +368,10 @@ class PartStore:
         known = self._of_parts if access.tensor in self._results else self._of_tensors
         found = known.get(access)
         if found is None:
-            variables = tuple(map(self.estimates.bit, access.indices))
+            variables = self.estimates.places(access.indices)
             if access.tensor in self._results:
                 own, relation = self._results[access.tensor]
-                found = relation.at(tuple(map(self.estimates.bit, own)), variables)
+                found = relation.at(self.estimates.places(own), variables)
             else:
                 found = self.facts[access.tensor].relation(access.tensor, variables)
             known[access] = found

@@ -43,13 +43,15 @@ class Statement(PartStore):
 
     `own_type` is the element type that all tensors have and the statement computes in, if that is one of BLAS's.
     `written` is the time of the sums inside of functions, as they are written. `instead` has the number of a product,
-    and which of its ways to take in place of the cheapest; `searches` are those of the products so far.
+    and which of its ways to take in place of the cheapest; `searches` are those of the products so far, and `priced`
+    is that of a product that was asked for its price, with its factors.
     """
 
     own_type: DType | None = None
     written = 0.0
     instead: tuple[int, int] | None = None
     searches: tuple[ProductSearch, ...] = ()
+    priced: tuple[tuple[Factor, ...], ProductSearch] | None = None
 
     def nest(self, term: ProductTerm, kept: Variables, *, alone: bool = False, into_array: bool = False) -> ProductTerm:
         """Returns a product as one loop nest takes it, or BLAS, after making its parts.
@@ -61,12 +63,12 @@ class Statement(PartStore):
             into_array: whether its result is an array although loops could leave elements out.
         """
         factors = self._closed(self._one_way(term.factors), kept)
-        scalars = tuple([factor for factor in factors if not self.relation(factor).variables])
-        others = tuple([factor for factor in factors if self.relation(factor).variables])
+        scalars = tuple([factor for factor in factors if not variables_of(factor)])
+        others = tuple([factor for factor in factors if variables_of(factor)]) if scalars else factors
         if not term.bound:  # loops over the result take all factors, each once for each of its elements
             return replace(term, factors=factors)
         others = self._bundled(others, kept)
-        search = self._search(others, kept, into_array=into_array)
+        search = self._searched(others, kept, into_array=into_array)
         if self.instead is not None and self.instead[0] == len(self.searches):
             search.take(self.instead[1])
         self.searches = (*self.searches, search)
@@ -115,15 +117,43 @@ class Statement(PartStore):
             return factor
         return self.part([factor], variables, lambda: ((ProductTerm((factor,)),), self.array(variables)))
 
-    def time_as_written(self, term: ProductTerm, kept: Variables, *, array: bool = False) -> float:
+    def time_as_written(self, term: ProductTerm, kept: Variables) -> float:
         """Returns the time of a product in one loop nest, after one each for the sums in parentheses that it has."""
-        inner = (each for factor in term.factors if isinstance(factor, Sum) for each in factor.terms)
-        below = sum(self.time_as_written(each, variables_of(each)) for each in inner if each.bound)
-        return below + self.time(term.factors, kept, as_written=True, array=array).nanoseconds
+        return self.time_of_sums_in(term) + self.time(term.factors, kept, as_written=True).nanoseconds
+
+    def time_of_sums_in(self, term: ProductTerm) -> float:
+        """Returns the time of the sums in parentheses that a product has, one loop nest for each."""
+        inner = [each for factor in term.factors if isinstance(factor, Sum) for each in factor.terms]
+        return sum([self.time_as_written(each, variables_of(each)) for each in inner if each.bound])
 
     # -- products ------------------------------------------------------------------------------------------------
 
-    def _search(self, factors: Sequence[Factor], kept: Variables, *, into_array: bool) -> ProductSearch:
+    def price(self, term: ProductTerm, kept: Variables, *, into_array: bool) -> float:
+        """Returns the time of the cheapest way to compute a product by a search alone, that writes no part.
+
+        Args:
+            term: the product: of accesses with variables, of which some are summed over.
+            kept: the variables of its result.
+            into_array: whether its result is an array although loops could leave elements out.
+        """
+        search = self.search(term.factors, kept, into_array=into_array)
+        self.priced = term.factors, search
+        return search.best(search.whole).nanoseconds
+
+    def _searched(self, factors: tuple[Factor, ...], kept: Variables, *, into_array: bool) -> ProductSearch:
+        # Ways to take in place of others change a search.
+        if self.priced is not None and self.priced[0] is factors and self.instead is None and self.is_empty:
+            return self.priced[1]
+        return self.search(factors, kept, into_array=into_array)
+
+    def search(self, factors: Sequence[Factor], kept: Variables, *, into_array: bool) -> ProductSearch:
+        """Returns the search for the cheapest way to compute a product.
+
+        Args:
+            factors: its factors, each with variables.
+            kept: the variables of the result.
+            into_array: whether the result is an array although loops could leave elements out.
+        """
         known: dict[Members, tuple[PartKey, tuple[IndexVar, ...]]] = {}
         if len(factors) > MOST_BITS:
             raise NoNormalFormError(f"it has more than {MOST_BITS} factors")
@@ -164,7 +194,7 @@ class Statement(PartStore):
         way, kept = search.best(members), self.estimates.variables(search.kept(members))
         places: dict[int, Factor] = {part & -part: self._part_of(search, factors, part) for part in way.made}
         places |= {one: factors[one.bit_length() - 1] for one in bits_of(way.read)}
-        body = tuple(places[one] for one in sorted(places))
+        body = tuple([places[one] for one in sorted(places)])
         nest = ProductTerm(body, frozenset[IndexVar]().union(*map(variables_of, body)) - kept)
         array = search.is_array(members)
         return self._in_order(self._with_made(nest, kept, array=array), kept)
@@ -237,7 +267,7 @@ class Statement(PartStore):
 
     def _in_order(self, nest: ProductTerm, kept: Variables) -> ProductTerm:
         """Returns a nest that reads each symmetric matrix in the order of the loops."""
-        if not any(map(self._is_symmetric, nest.factors)):
+        if not self.symmetric or not any(map(self._is_symmetric, nest.factors)):
             return nest
         order = self.nests.loop_order(self.relations(nest.factors), self.estimates.bits(kept))
         return replace(nest, factors=tuple(self._turned(factor, order) for factor in nest.factors))
@@ -283,7 +313,7 @@ class Statement(PartStore):
             return None  # a function that has values where the tensor has none
         whole = [term for term in arrays if isinstance(term.factors[0], Access) and variables_of(term) == variables]
         result = self.array(variables).replaced(in_memory=True)
-        if not walked or not whole or not self.fits_alone(result):
+        if not walked or not whole or not self.part_room.fits(result, self.estimates):
             return None
         if even and whole[0].negative:
             terms = tuple(replace(term, negative=not term.negative) for term in terms)

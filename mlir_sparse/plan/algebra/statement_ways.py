@@ -10,7 +10,7 @@ from dataclasses import replace
 from mlir_sparse._search import NestTime
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
-from mlir_sparse.notation import Assignment, IndexVar, accesses_of, free_indices
+from mlir_sparse.notation import Assignment, IndexVar, free_indices
 from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK
 from mlir_sparse.plan.algebra.common_factors import factored
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
@@ -94,6 +94,7 @@ class _Form:
         choices: how many sums in parentheses could be multiplied out.
         changed: whether some are, equal terms are joined, or common factors are pulled out.
         as_written: the time of the products as they are written, with the same sums multiplied out.
+        nests: what one loop nest for each of the products takes and gives.
     """
 
     statement: Statement
@@ -102,6 +103,7 @@ class _Form:
     choices: int
     changed: bool
     as_written: float
+    nests: tuple[NestTime, ...]
 
 
 class StatementWays:
@@ -130,38 +132,40 @@ class StatementWays:
         into_array: bool = False,
     ) -> None:
         self._cancels = cancels
+        self._plain = False
         self._into_array = into_array
         self._alone = not assignment.op.reads_target
         self._assignment, self._value = assignment, assignment.value
         self._kept = frozenset(assignment.target.indices)
         extents = _extents(assignment, facts)
+        kept = kept_form(assignment, cancels=cancels)
+        plain = self._plain = kept is not None and kept.is_plain
         dtypes = {one.kind.dtype for one in facts.values()}
-        itemsize = max((_made_in(dtype).itemsize for dtype in dtypes), default=8)
+        itemsize = max([_made_in(dtype).itemsize for dtype in dtypes], default=8)
         numbers, has_blas = has_blas, has_blas and len(dtypes) == 1 and dtypes <= set(WIDE_TYPES)
-        room, target = max(_ROOM, _bytes_of(facts)), assignment.target.tensor
-        self._empty = Statement(target, facts, extents, room, itemsize, earlier, has_blas=has_blas)
-        if has_blas and result_dtype(self._value, self._empty.dtypes) in dtypes:
+        operands, target = _bytes_of(facts), assignment.target.tensor
+        self._empty = Statement(target, facts, extents, max(_ROOM, operands), itemsize, earlier, has_blas=has_blas)
+        # Sums of products have the type of their factors.
+        if has_blas and (plain or result_dtype(self._value, self._empty.dtypes) in dtypes):
             (self._empty.own_type,) = dtypes
         if into_array and assignment.target.indices:
             bits = tuple(map(self._empty.estimates.bit, assignment.target.indices))
             self._empty.nests.set_last(sum(set(bits)), bits[-1])
         self._first = self._form(0)
         # Parts that statements share are statements themselves, which have no masks.
-        alone = has_blas and earlier is NOTHING_KNOWN
+        alone = has_blas and earlier is NOTHING_KNOWN and not plain
         masked = with_masks_inside(assignment.value, facts) if alone else assignment.value
         if masked is not assignment.value:
             written, self._assignment, self._value = self._first.as_written, replace(assignment, value=masked), masked
             self._empty.rules[KEEP_MASK] = None
             self._first = replace(self._form(0), changed=True, as_written=written)
-        statement = self._first.statement
-        results = [
-            statement.time(term.factors, self._kept, as_written=True, array=into_array) for term in self._first.terms
-        ]
+        results = self._first.nests
         # An array has zeros where a sparse result has no entries, and they meet what functions make there.
-        finite = makes_finite(assignment.value) and all(one.finite for one in facts.values())
+        finite = (plain or makes_finite(assignment.value)) and all(one.finite for one in facts.values())
         full = numbers and finite and not any(result.sparse for result in results)
+        room = max(_ROOM, operands + itemsize * sum([result.most for result in results]))
         for statement in (self._empty, self._first.statement):
-            statement.room = max(_ROOM, _bytes_of(facts) + itemsize * sum(result.most for result in results))
+            statement.room = room
             statement.has_arrays = full
         if full:
             self._empty.nests.allow_copies(self._empty.part_room)
@@ -193,6 +197,17 @@ class StatementWays:
         """Returns what one loop nest over factors takes and gives."""
         return self._first.statement.time(factors, self._kept, array=self._into_array)
 
+    @property
+    def price(self) -> float | None:
+        """Returns the time of the cheapest way by a search alone, that writes no part; None for several products.
+
+        What is written takes as long, but for a few per cent: parts have an order there.
+        """
+        (term, *others), statement = self._first.terms, self._first.statement
+        if others or not self._plain or not term.bound or not all(variables_of(factor) for factor in term.factors):
+            return None
+        return statement.price(term, self._kept & variables_of(term), into_array=self._into_array)
+
     def cheapest(self) -> Iterator[StatementWay]:
         """Yields the cheapest way for each choice of sums to multiply out and factors to pull out; none comes first."""
         for form in self._forms():
@@ -221,9 +236,7 @@ class StatementWays:
                 known = len(seen)
                 seen.add(_unordered(terms) if choices or len(sums) > 1 else None)
                 if terms and len(seen) > known:
-                    statement = form.statement.fork()
-                    statement.rules |= {FACTOR: None} if count else {}
-                    yield replace(form, statement=statement, terms=terms, changed=form.changed or count > 0)
+                    yield form if count == 0 else self._factored(form, terms)
             chosen += 1
             if chosen >= min(1 << choices, _MOST) or self._empty.nests.work > _WORK:
                 return
@@ -234,18 +247,30 @@ class StatementWays:
                 continue
             choices = max(choices, form.choices)
 
+    def _factored(self, form: _Form, terms: tuple[ProductTerm, ...]) -> _Form:
+        """Returns a form with common factors pulled out."""
+        statement = form.statement.fork()
+        statement.rules[FACTOR] = None
+        return replace(form, statement=statement, terms=terms, changed=True)
+
     def _form(self, chosen: int) -> _Form:
         """Returns the statement with its sums in parentheses multiplied out as the bits of a number choose."""
         statement = self._empty.fork()
         found = self._kept_form if chosen == 0 else None
         if found is None:
             found = self._opened(chosen, statement)
-        array = self._into_array
-        times = (statement.time_as_written(term, self._kept, array=array) for term in found.terms)
-        written = statement.written + sum(times)
+        times = [(statement.time_of_sums_in(term), self._nest_as_written(statement, term)) for term in found.terms]
+        written = statement.written + sum([below + nest.nanoseconds for below, nest in times])
         statement.rules |= found.rules
-        names = tuple((name.name, inner.name) for name, inner in found.renamed.items())
-        return _Form(statement, found.joined, names, found.choices, chosen > 0 or found.joins, written)
+        names = tuple([(name.name, inner.name) for name, inner in found.renamed.items()])
+        nests = tuple([nest for _, nest in times])
+        if found.joins:
+            nests = tuple([self._nest_as_written(statement, term) for term in found.joined])
+        return _Form(statement, found.joined, names, found.choices, chosen > 0 or found.joins, written, nests)
+
+    def _nest_as_written(self, statement: Statement, term: ProductTerm) -> NestTime:
+        """Returns what one loop nest over the factors of a product takes and gives."""
+        return statement.time(term.factors, self._kept, as_written=True, array=self._into_array)
 
     @property
     def _kept_form(self) -> KeptForm | None:
@@ -281,11 +306,10 @@ class StatementWays:
     def _planned(self, form: _Form, statement: Statement) -> StatementWay:
         alone = self._alone and len(form.terms) == 1
         array = self._into_array
-        nests = tuple(
-            statement.nest(term, self._kept & variables_of(term), alone=alone, into_array=array) for term in form.terms
-        )
-        times = tuple(statement.time(term.factors, self._kept, array=array) for term in nests)
-        if any(mask_of(factor) for term in nests for factor in term.factors):
+        own = [(term, self._kept & variables_of(term)) for term in form.terms]
+        nests = tuple([statement.nest(term, kept, alone=alone, into_array=array) for term, kept in own])
+        times = tuple([statement.time(term.factors, self._kept, array=array) for term in nests])
+        if not self._plain and any(mask_of(factor) for term in nests for factor in term.factors):
             raise NoNormalFormError("a product has a mask that is none of its factors")
         total = statement.nanoseconds + sum(time.nanoseconds for time in times)
         by_blas = len(times) == 1 and times[0].by_blas
@@ -320,13 +344,14 @@ def _factors(term: ProductTerm) -> tuple[object, ...]:
 
 def _bytes_of(facts: Mapping[str, TensorFacts]) -> float:
     """Returns how many bytes operands take."""
-    return sum(one.sketch.entries * (one.kind.dtype.itemsize + 4 * bool(one.sketch.axes)) for one in facts.values())
+    sizes = [(one.sketch, one.kind.dtype.itemsize) for one in facts.values()]
+    return sum([sketch.entries * (itemsize + 4 * bool(sketch.axes)) for sketch, itemsize in sizes])
 
 
 def _extents(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> dict[IndexVar, float]:
     # A variable of the result alone has the extent that `out=` gives it.
     found = dict.fromkeys(assignment.target.indices, 1.0)
-    for access in accesses_of(assignment.value):
+    for access in assignment.reads:
         for subscript, extent in zip(access.subscripts, facts[access.tensor].sketch.shape, strict=True):
             if isinstance(subscript, IndexVar):
                 found[subscript] = float(extent)

@@ -24,6 +24,8 @@ _WORTH = 0.95
 # Of a statement with more accesses than the first number no other way is searched where checks take no more than this
 # share of the whole: searches take long there.
 _FEW, _SMALL = 3, 0.03
+# Where a search without parts written down says that such a way takes so much less than others, it does.
+_SURELY = 0.85
 
 
 def without_symmetry(facts: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]:
@@ -42,15 +44,21 @@ def cheapest_ways(
         ways: the ways that take no matrix to be symmetric.
     """
     names = _read_again(assignment, facts)
+    if not names:
+        yield from _sorted(ways)
+        return
     checks = _time_of_checks(names, facts)
-    plain = _sorted(ways) if not names or len(list(accesses_of(assignment.value))) <= _FEW else []
-    if names and checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
+    few = len(accesses_of(assignment.value)) <= _FEW
+    price = ways.price if few else None
+    plain = _sorted(ways) if few and (price is None or checks >= _SURELY * price) else []
+    if checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
         found = _sorted(_ways_with(names, facts, ways))[0]
         if not found.parts.reads_transposes:
             yield found  # which is among the others, all of which take as long or longer
         else:
             checked = _checked(found, names, checks)
-            alone = not plain and checks <= _SMALL * found.nanoseconds
+            alone = not few and checks <= _SMALL * found.nanoseconds
+            alone = alone or (price is not None and checked.nanoseconds < _SURELY * price)
             plain = plain if plain or alone else _sorted(ways)
             if alone or checked.nanoseconds < _WORTH * plain[0].nanoseconds:
                 yield checked
@@ -114,5 +122,8 @@ def _time_to_convert(sketch: Sketch) -> float:
 
 def _read_again(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:
     """Returns the symmetric matrices that a statement reads more than once."""
-    often = Counter(access.tensor for access in accesses_of(assignment.value))
-    return tuple(name for name, one in facts.items() if one.symmetric and often[name] > 1)
+    names = tuple([name for name, one in facts.items() if one.symmetric])
+    if not names:
+        return names
+    often = Counter([access.tensor for access in accesses_of(assignment.value)])
+    return tuple([name for name in names if often[name] > 1])
