@@ -100,8 +100,10 @@ if TYPE_CHECKING:
     from mlir_sparse.arrays.einsum import einsum, einsum_path
     from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
     from mlir_sparse.compile.modules import UserModule, module, opt
+    from mlir_sparse.compile.stream import stream
     from mlir_sparse.lazy import LazyArray, compute
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
+    from mlir_sparse.tensor.files.tensor_source import TensorSource, source
 else:
     __getattr__ = at_first_use(
         __name__,
@@ -110,11 +112,13 @@ else:
             "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
             "compile.load_kernel": ("load",),
             "compile.modules": ("UserModule", "module", "opt"),
+            "compile.stream": ("stream",),
             "compile.tuning.tune": ("Tuning", "tune"),
             "compile.tuning.tune_machine": ("tune_machine",),
             "lazy": ("LazyArray", "compute"),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
             "tensor.files.read_write": ("read", "write"),
+            "tensor.files.tensor_source": ("TensorSource", "source"),
         },
     )
 
@@ -173,6 +177,7 @@ __all__ = [
     "SparseError",
     "SparseTensor",
     "StorageError",
+    "TensorSource",
     "TensorType",
     "TensorVar",
     "TooLargeError",
@@ -205,6 +210,8 @@ __all__ = [
     "semiring",
     "set_num_threads",
     "set_optimize",
+    "source",
+    "stream",
     "tensor",
     "tensors",
     "to_device",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
-from mlir_sparse.errors import TooLargeError
+from mlir_sparse.errors import OperandError, TooLargeError
 
-__all__ = ["available_bytes", "check_fits", "in_units", "plenty"]
+__all__ = ["available_bytes", "bytes_of", "check_fits", "in_units", "plenty"]
 
 # Smaller allocations are not checked: the system call would take longer than they do.
 _SMALL = 1 << 26
@@ -16,6 +17,15 @@ _CGROUP = Path("/sys/fs/cgroup")
 # The last figure counts for this many seconds, as long as no more than this part of it is needed.
 _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
+
+
+_AMOUNT = re.compile(r"([0-9.]+)\s*([A-Za-z]*)")
+_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", 1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgtp", 1)},
+}
 
 
 def available_bytes() -> int:
@@ -101,3 +111,25 @@ def in_units(nbytes: int) -> str:
         amount /= 1024
         units.pop(0)
     return f"{nbytes} B" if units[0] == "B" else f"{amount:.3g} {units[0]}"
+
+
+def bytes_of(given: int | str, what: str) -> int:
+    """Returns a number of bytes, given as a number or with a unit.
+
+    Args:
+        given: `1 << 30`, `"1GiB"`, `"500 MB"`.
+        what: the argument, for messages.
+
+    Raises:
+        OperandError: for anything else.
+
+    >>> bytes_of("1.5 KiB", "memory"), bytes_of("2MB", "memory")
+    (1536, 2000000)
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return given
+    found = _AMOUNT.fullmatch(given.strip()) if isinstance(given, str) else None
+    nbytes = int(float(found[1]) * _UNITS[found[2].lower()]) if found and found[2].lower() in _UNITS else 0
+    if nbytes <= 0:
+        raise OperandError(f'expected {what} as a number of bytes or as text such as "1GiB", but got {given!r}')
+    return nbytes

@@ -12,12 +12,13 @@ from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import outermost_block
+from mlir_sparse.encoding.levels.level_functions import Below
 from mlir_sparse.encoding.levels.sized_level import SizedLevel, sized_levels
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.widths import width_dtype, width_limit
 
-__all__ = ["joined_along", "part_between"]
+__all__ = ["joined_along", "levels_between", "part_between"]
 
 
 def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseTensor | None:
@@ -41,31 +42,50 @@ def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseT
     >>> part.to_numpy().tolist(), np.shares_memory(part.storage.values, A.storage.values)
     ([[0.0, 2.0], [3.0, 4.0]], True)
     """
-    block = _outermost_block(tensor.encoding, dim)
-    if block is None or low % block or (high % block and high != tensor.shape[dim]):
+    encoding, shape, storage = tensor.encoding, tensor.shape, tensor.storage
+    block = _outermost_block(encoding, dim)
+    below = levels_between(encoding, shape, (storage.positions, storage.coordinates), dim, low, high)
+    if below is None or block is None:
         return None
-    storage, levels = tensor.storage, sized_levels(tensor.encoding, tensor.shape)
-    if levels[0].low or levels[0].kind.interval is not None:
+    sizes = (-(-high // block) - low // block, *storage.level_sizes[1:])
+    positions, coordinates = tuple(level.positions for level in below), tuple(level.coordinates for level in below)
+    places = below[-1].places
+    part = LevelStorage(encoding, sizes, positions, coordinates, storage.values[places.start : places.stop])
+    return SparseTensor._trusted(encoding, (*shape[:dim], high - low, *shape[dim + 1 :]), part)
+
+
+def levels_between(
+    encoding: Encoding,
+    shape: tuple[int, ...],
+    arrays: tuple[Sequence[Any], Sequence[Any]],
+    dim: int,
+    low: int,
+    high: int,
+) -> list[Below] | None:
+    """Returns the levels of a part, as `part_between`; of arrays, or of anything that is sliced as they are.
+
+    Args:
+        encoding: the encoding of the whole.
+        shape: the shape of the whole.
+        arrays: its positions, and its coordinates.
+        dim: the dimension that is cut.
+        low: the first coordinate.
+        high: the coordinate behind the last.
+    """
+    block, (positions, coordinates) = _outermost_block(encoding, dim), arrays
+    if block is None or low % block or (high % block and high != shape[dim]):
         return None
-    extent = -(-high // block) - low // block
-    outer = levels[0].functions.outermost_between(
-        levels[0], low // block, low // block + extent, storage.positions[0], storage.coordinates[0]
-    )
-    if outer is None:
+    outermost, *inner = sized_levels(encoding, shape)
+    if outermost.low or outermost.kind.interval is not None:
         return None
-    positions, coordinates, places = [outer.positions], [outer.coordinates], outer.places
-    for level, pos, crd in zip(levels[1:], storage.positions[1:], storage.coordinates[1:], strict=True):
-        inner = level.functions.below(level, places, pos, crd)
-        if inner is None:
+    bounds = low // block, -(-high // block)
+    found = [outermost.functions.outermost_between(outermost, *bounds, positions[0], coordinates[0])]
+    for level, pos, crd in zip(inner, positions[1:], coordinates[1:], strict=True):
+        if found[-1] is None:
             return None
-        positions.append(inner.positions)
-        coordinates.append(inner.coordinates)
-        places = inner.places
-    sizes = (extent, *storage.level_sizes[1:])
-    values = storage.values[places.start : places.stop]
-    shape = (*tensor.shape[:dim], high - low, *tensor.shape[dim + 1 :])
-    part = LevelStorage(tensor.encoding, sizes, tuple(positions), tuple(coordinates), values)
-    return SparseTensor._trusted(tensor.encoding, shape, part)
+        found.append(level.functions.below(level, found[-1].places, pos, crd))
+    kept = [level for level in found if level is not None]
+    return kept if len(kept) == len(found) else None
 
 
 def joined_along(parts: Sequence[SparseTensor], dim: int) -> SparseTensor | None:

@@ -85,9 +85,8 @@ class CompressedLevel(LevelFunctions):
     def outermost_between(self, level: SizedLevel, low: int, high: int, pos: Stored, crd: Stored) -> Below | None:
         if pos is None or crd is None or not level.kind.ordered:
             return None
-        listed = crd[int(pos[0]) : int(pos[1])]
         # NumPy's search would copy all coordinates to the type of the numbers looked for.
-        start, stop = (int(pos[0]) + bisect_left(listed, bound) for bound in (low, high))
+        start, stop = (bisect_left(crd, bound, int(pos[0]), int(pos[1])) for bound in (low, high))
         own = crd[start:stop]
         ends = self._segments(np.array([stop - start])).astype(pos.dtype)
         return Below(ends, own - own.dtype.type(low) if low and own.size else own, range(start, stop))

@@ -5,6 +5,7 @@
 | `.mtx` | Matrix Market (Boisvert et al. 1996) | matrices, coordinate or array, every field and symmetry |
 | `.ttx` | Matrix Market with `tensor` for `matrix`, as TACO writes it | tensors of any rank |
 | `.tns` | FROSTT, plain or extended as MLIR's `sparse_tensor.new` reads it | sparse tensors of any rank, real |
+| `.npz` | SciPy's `save_npz`, or level arrays | matrices that SciPy has, and every storage as it is |
 | `.bsp.h5`, `.bsp` | Binsparse in HDF5, through the package `binsparse` | dense, compressed and COO levels as stored |
 
 Names of text files may also end in `.gz`. Reading recognises Matrix Market files, and `sptensor` text of the Tensor
@@ -33,6 +34,7 @@ from mlir_sparse.tensor.files.binsparse import is_binsparse, read_binsparse, wri
 from mlir_sparse.tensor.files.frostt import read_frostt, read_sptensor, write_frostt
 from mlir_sparse.tensor.files.market_head import read_head
 from mlir_sparse.tensor.files.matrix_market import read_market, write_matrix, write_tensor
+from mlir_sparse.tensor.files.npz import is_npz, read_npz, write_npz
 from mlir_sparse.tensor.files.text_rows import TextEntries
 from mlir_sparse.tensor.files.text_stream import TextStream, opened, shown
 from mlir_sparse.tensor.level_storage import Array
@@ -59,7 +61,7 @@ def read(
     Args:
         path: a file in one of the formats of this module, compressed or not.
         encoding: any argument of `encoding`. By default coordinates become SparseVector, CSR or COO by their rank,
-            arrays stay dense NumPy arrays, and Binsparse keeps its levels.
+            arrays stay dense NumPy arrays, and Binsparse and `.npz` keep their levels.
         dtype: the element type; by default f64, i64 or c128, by the file's field.
         shape: the extents, for `.tns` files, which lack them; by default the largest coordinates.
         index_base: 0 for a `.tns` or `sptensor` file that counts from 0. By default `.tns` counts
@@ -75,6 +77,8 @@ def read(
     name = path_of(path)
     if is_binsparse(name):
         return read_binsparse(name, encoding, dtype, parameters)
+    if is_npz(name):
+        return read_npz(name, encoding, dtype, parameters)
     entries = _read_entries(name, shape, index_base)
     if entries.dense is not None and encoding is None:
         return entries.dense if dtype is None else entries.dense.astype(DType.of(dtype).numpy)
@@ -140,6 +144,10 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
         with replacing(name) as file:
             write_binsparse(name, file.name, source, comment)
         return
+    if is_npz(name):
+        with replacing(name) as file:
+            write_npz(file, source)
+        return
     entries = _entries_of(source)
     write_to = _writer(name, entries)
     with replacing(name) as file:
@@ -180,5 +188,5 @@ def _writer(name: str, entries: TextEntries) -> Callable[[IO[bytes], TextEntries
         case ".tns":
             return write_frostt
         case _:
-            known = ".mtx, .ttx, .tns or those with .gz, or .bsp.h5"
+            known = ".mtx, .ttx, .tns or those with .gz, .npz or .bsp.h5"
             raise UnsupportedError(f"expected a name that ends in {known}, but got {name}")

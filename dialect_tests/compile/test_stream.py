@@ -1,0 +1,201 @@
+"""Statements on tensors that are read in parts: files larger than the memory they are given, and functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def dense() -> np.ndarray:
+    random = np.random.default_rng(1)
+    return np.where(random.random((N, N)) < 0.05, random.random((N, N)), 0)
+
+
+@pytest.fixture(scope="module")
+def file(dense: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stream") / "a.npz"
+    ms.write(path, ms.tensor(dense, "CSR"))
+    return path
+
+
+def _array(found: Any) -> np.ndarray:
+    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
+
+
+STATEMENTS = {
+    "y(i) = A(i,j) * x(j)": lambda D, x, B: D @ x,
+    "y(j) = A(i,j) * x(i)": lambda D, x, B: x @ D,
+    "Y(i,k) = A(i,j) * B(j,k)": lambda D, x, B: D @ B,
+    "r(i) = x(i) - A(i,j) * x(j)": lambda D, x, B: x - D @ x,
+    "m(j) = max(i : A(i,j))": lambda D, x, B: D.max(axis=0),
+    "s = A(i,j)": lambda D, x, B: D.sum(),
+    "Z(i,j) = 2 * A(i,j)": lambda D, x, B: 2 * D,
+}
+
+
+@pytest.mark.parametrize("memory", [8000, "24 KiB", "1GiB"])
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_pieces_of_a_file_make_the_whole(text: str, memory: int | str, dense: np.ndarray, file: Path) -> None:
+    random = np.random.default_rng(2)
+    x, B = random.random(N), random.random((N, 3))
+    names = {"x": x} if "x(" in text else {"B": B} if "B(" in text else {}
+    seen: list[tuple[int, int]] = []
+    found = ms.stream(text, A=ms.source(file), memory=memory, progress=lambda *at: seen.append(at), **names)
+    np.testing.assert_allclose(_array(found), STATEMENTS[text](dense, x, B), rtol=1e-12)
+    assert seen[-1] == (N, N)
+    assert (len(seen) == 1) == (memory == "1GiB")
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR", "BSR(4, 3)", "LooseCSR", "SoA-COO", "COO"])
+def test_parts_of_files_in_other_storage(storage: str, dense: np.ndarray, tmp_path: Path) -> None:
+    ms.write(tmp_path / "a.npz", ms.tensor(dense, storage))
+    if storage == "COO":  # as SciPy stores it, in any order
+        with pytest.raises(ms.UnsupportedError, match="write the tensor in CSR"):
+            ms.source(tmp_path / "a.npz")
+        return
+    source = ms.source(tmp_path / "a.npz")
+    assert source.axis == (1 if storage == "CSC" else 0)
+    x = np.arange(float(N))
+    found = ms.stream("y(i) = A(i,j) * x(j)", A=source, x=x, memory=40_000)
+    np.testing.assert_allclose(found, dense @ x, rtol=1e-12)
+
+
+def test_a_folder_of_files_and_a_sequence_are_parts_in_order(dense: np.ndarray, tmp_path: Path) -> None:
+    whole = ms.tensor(dense, "CSR")
+    cuts = [0, 10, 10, 140, 300]
+    for number in range(4):
+        ms.write(tmp_path / f"{number}.npz", whole[cuts[number] : cuts[number + 1]])
+    x = np.arange(float(N))
+    for source in (ms.source(tmp_path), ms.source(sorted(tmp_path.iterdir()))):
+        assert source.shape == (N, N)
+        np.testing.assert_array_equal(source.read(5, 150).to_numpy(), dense[5:150])
+        found = ms.stream("y(i) = A(i,j) * x(j)", A=source, x=x, memory=20_000)
+        np.testing.assert_allclose(found, dense @ x, rtol=1e-12)
+
+
+def test_text_files_tensors_and_functions_are_sources(dense: np.ndarray, tmp_path: Path) -> None:
+    ms.write(tmp_path / "a.mtx", ms.tensor(dense, "CSR"))
+    function = ms.source(lambda low, high: dense[low:high], shape=(N, N), type="f64[?,?] CSR", nbytes=60_000)
+    x = np.arange(float(N))
+    for source in (ms.source(tmp_path / "a.mtx"), ms.source(ms.tensor(dense)), function):
+        found = ms.stream("y(i) = A(i,j) * x(j)", A=source, x=x, memory=40_000)
+        np.testing.assert_allclose(found, dense @ x, rtol=1e-12)
+
+
+def test_out_is_written_to_and_two_sources_are_cut_alike(dense: np.ndarray, file: Path) -> None:
+    out = np.full(N, np.nan)
+    found = ms.stream("y(i) = A(i,j) * x(j)", A=ms.source(file), x=np.ones(N), memory=9000, out=out)
+    assert found is out
+    np.testing.assert_allclose(out, dense.sum(axis=1), rtol=1e-12)
+    total = np.zeros(())
+    both = {"A": ms.source(file), "B": ms.source(ms.tensor(dense))}
+    found = ms.stream("s = A(i,j) * B(i,j)", **both, memory=30_000, out=total)
+    np.testing.assert_allclose(found, (dense * dense).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (1, 1)])
+def test_extents_of_none_and_one(shape: tuple[int, int]) -> None:
+    source = ms.source(ms.tensor(np.zeros(shape), "CSR"))
+    found = ms.stream("y(i) = A(i,j) * x(j)", A=source, x=np.ones(shape[1]), memory=100)
+    np.testing.assert_array_equal(found, np.zeros(shape[0]))
+
+
+def test_semirings_and_monoids_of_the_user(dense: np.ndarray, file: Path) -> None:
+    x = np.arange(float(N))
+    found = ms.stream("d(j) = A(i,j) * x(i)", A=ms.source(file), x=x, semiring="min_plus", memory=9000)
+    whole = ms.evaluate("d(j) = A(i,j) * x(i)", A=ms.tensor(dense), x=x, semiring="min_plus")
+    np.testing.assert_array_equal(found, whole)
+    longest = ms.monoid(lambda a, b: ms.where(abs(a) > abs(b), a, b), 0.0)
+    found = ms.stream("m(j) = f(i : A(i,j))", f=longest, A=ms.source(file), memory=9000)
+    np.testing.assert_array_equal(found, ms.evaluate("m(j) = f(i : A(i,j))", f=longest, A=ms.tensor(dense)))
+
+
+def test_what_cannot_be_streamed_is_refused(dense: np.ndarray, file: Path, tmp_path: Path) -> None:
+    A, x = ms.source(file), np.ones(N)
+    with pytest.raises(ms.UnsupportedError, match="j: b\\(i\\) lacks j: each piece would count it"):
+        ms.stream("y(i) = b(i) - A(j,i) * x(j)", A=A, x=x, b=x)
+    with pytest.raises(ms.OperandError, match="but got none: use evaluate"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=dense, x=x)
+    with pytest.raises(ms.UnknownTensorError, match="expected data for x"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=A)
+    with pytest.raises(ms.OperandError, match="such as \"1GiB\", but got 'much'"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=A, x=x, memory="much")
+    with pytest.raises(ms.TooLargeError, match="give more memory"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=A, x=x, memory=100)
+    other = ms.source(ms.tensor(np.eye(7)))
+    with pytest.raises(ms.SparseError, match="7"):
+        ms.stream("s = A(i,j) * B(i,j)", A=A, B=other)
+
+
+def test_files_that_lie_are_named(dense: np.ndarray, file: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short.npz"
+    short.write_bytes(file.read_bytes()[:-3000])
+    with pytest.raises(ms.FileFormatError, match=r"short\.npz"):
+        ms.source(short)
+    (tmp_path / "text.npz").write_text("nothing of the kind")
+    with pytest.raises(ms.FileFormatError, match=r"text\.npz"):
+        ms.source(tmp_path / "text.npz")
+    arrays = dict(np.load(file))
+    arrays["indices"] = arrays["indices"].copy()
+    arrays["indices"][-1] = N + 5
+    np.savez(tmp_path / "wrong.npz", **arrays)
+    with pytest.raises(ms.FileFormatError, match=r"wrong\.npz, rows \d+ to 300: expected coordinates"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=ms.source(tmp_path / "wrong.npz"), x=np.ones(N), memory=9000)
+    np.savez_compressed(tmp_path / "small.npz", **arrays)
+    with pytest.raises(ms.UnsupportedError, match="expected arrays that are not compressed"):
+        ms.source(tmp_path / "small.npz")
+
+
+def test_a_function_that_reads_something_else_is_refused() -> None:
+    wrong = ms.source(lambda low, high: np.eye(7)[: high - low], shape=(9, 9), type="f64[?,?] CSR", nbytes=100)
+    with pytest.raises(ms.ExtentError, match=r"expected a part of shape \(9, 9\) from read\(0, 9\), but got \(7, 7\)"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=wrong, x=np.ones(9))
+
+    def fails(low: int, high: int) -> np.ndarray:
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        ms.stream("s = A(i,j)", A=ms.source(fails, shape=(9, 9), type="f64[?,?] CSR", nbytes=100))
+    with pytest.raises(ms.OperandError, match="expected shape=, type= and nbytes="):
+        ms.source(fails)
+
+
+_PEAK = """
+import resource, sys
+import numpy as np
+import mlir_sparse as ms
+A, x = ms.source(sys.argv[1]), np.ones(200_000)
+small = ms.source(ms.tensor(np.eye(4)))
+ms.stream("y(i) = A(i,j) * x(j)", A=small, x=np.ones(4))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+y = ms.stream("y(i) = A(i,j) * x(j)", A=A, x=x, memory="16 MiB")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, float(y.sum()))
+"""
+
+
+def test_the_peak_is_a_few_chunks_whatever_the_file(tmp_path: Path) -> None:
+    rows, width = 200_000, 25  # 60 MB
+    columns = (np.arange(rows)[:, None] + 7 * np.arange(width)) % rows
+    columns.sort(axis=1)
+    positions = np.arange(0, rows * width + 1, width)
+    whole = ms.SparseTensor.from_levels(
+        "CSR", (rows, rows), [None, positions], [None, columns.ravel().astype(np.int32)], np.ones(rows * width)
+    )
+    ms.write(tmp_path / "a.npz", whole)
+    ran = subprocess.run(
+        [sys.executable, "-c", _PEAK, str(tmp_path / "a.npz")], capture_output=True, text=True, check=True
+    )
+    grown, total = ran.stdout.split()
+    assert float(total) == rows * width
+    chunk = (16 << 10) / 4  # KiB
+    assert int(grown) < 2.5 * chunk + 2 * rows * 8 / 1024 + 2048  # beside x, y and the interpreter's own

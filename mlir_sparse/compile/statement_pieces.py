@@ -1,0 +1,140 @@
+"""A statement compiled for pieces: the kernel of a piece, and the kernel that combines their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.compiled_kernel import CompiledKernel
+from mlir_sparse.compile.entry_points import compile
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Access, Apply, Assignment, AssignOp, Fold, IndexVar, Monoid, Reduce, ReduceOp, Semiring
+from mlir_sparse.plan.statement_cuts import StatementCut, cuts
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.listed_words import listed
+
+__all__ = ["StatementPieces", "compile_pieces", "cut_along_parts"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatementPieces:
+    """A statement that is computed in pieces.
+
+    Args:
+        cut: where it is cut.
+        kernel: computes a piece; its operands are those of `cut.assignment`.
+        combine: combines the results of pieces, an array of them or two tensors; None where they follow one another.
+    """
+
+    cut: StatementCut
+    kernel: CompiledKernel
+    combine: CompiledKernel | None
+
+    @property
+    def output(self) -> TensorType:
+        """Returns the type of the result."""
+        found = self.kernel.output
+        assert isinstance(found, TensorType)  # of one statement
+        return found
+
+    def joined(self, results: Sequence[Any]) -> Any:
+        """Returns the result, given those of all pieces in order."""
+        if self.cut.axis is not None:
+            return np.concatenate(results, self.cut.axis)
+        found = results[0]
+        if isinstance(found, SparseTensor):
+            for other in results[1:]:
+                found = self._combined(P=found, Q=other)
+            return found
+        return self._combined(P=np.stack(results)) if len(results) > 1 else found
+
+    def _combined(self, **operands: Any) -> Any:
+        assert self.combine is not None
+        return self.combine(**operands)
+
+
+def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, int]) -> StatementCut:
+    """Returns the cut along the dimensions in which operands come in parts.
+
+    Args:
+        statement: the statement.
+        ring: what `+` and `*` are.
+        axes: the dimension of the parts of each such operand, by its name.
+
+    Raises:
+        UnsupportedError: where no variable allows it, with the reason for each.
+    """
+    reasons = []
+    for variable, found in cuts(statement, ring).items():
+        if isinstance(found, str):
+            reasons.append(f"{variable}: {found}")
+            continue
+        read = {found.operand(name) for name in found.whole}
+        wrong = [name for name, axis in axes.items() if found.parts.get(name) != axis or name in read]
+        if not wrong:
+            return found
+        reasons.append(f"{variable}: {listed(wrong)} would be read as a whole or cut along another dimension")
+    wanted = listed([f"{axis} of {name}" for name, axis in axes.items()])
+    raise UnsupportedError(
+        f"expected a statement that can be cut along dimension {wanted}, but got {statement}\n  " + "\n  ".join(reasons)
+    )
+
+
+def compile_pieces(
+    cut: StatementCut, types: Mapping[str, Any], out: Any, ring: Semiring, **options: Any
+) -> StatementPieces:
+    """Compiles the kernels of a cut statement.
+
+    Args:
+        cut: where it is cut.
+        types: the type of each operand, by the names of the statement that is cut.
+        out: the storage of the result, as `compile` takes it.
+        ring: what `+` and `*` are.
+        options: further options of `compile`.
+
+    Raises:
+        UnsupportedError: for sparse results that are combined by other than a sum or a monoid.
+    """
+    names = (*cut.parts, *cut.whole)
+    kernel = compile(
+        cut.assignment, out=out, semiring=ring, tensors={name: types[cut.operand(name)] for name in names}, **options
+    )
+    output = kernel.output
+    assert isinstance(output, TensorType)
+    combine = None if cut.combine is None else _combining(cut.combine, output, options)
+    return StatementPieces(cut, kernel, combine)
+
+
+def _combining(operator: ReduceOp | Monoid, output: TensorType, options: Mapping[str, Any]) -> CompiledKernel:
+    variables = tuple(IndexVar(f"i{axis}") for axis in range(len(output.shape)))
+    target, free = Access("R", variables), replace(output, shape=(None,) * len(variables))
+    if isinstance(operator, Monoid):
+        operator = replace(operator, lift=None)  # each piece has applied it
+    if output.encoding is not None:
+        monoid = _union_of(operator)
+        value = Apply(monoid.union, (Access("P", variables), Access("Q", variables)))
+        both = Assignment(target, AssignOp.ASSIGN, value)
+        return compile(both, out=free, tensors={"P": free, "Q": free}, **options)
+    piece = IndexVar("p")
+    stacked = Access("P", (piece, *variables))
+    body = Fold(operator, (piece,), stacked) if isinstance(operator, Monoid) else Reduce(operator, (piece,), stacked)
+    stack = TensorType(output.dtype, (None,) * (1 + len(variables)))
+    return compile(Assignment(target, AssignOp.ASSIGN, body), out=free, tensors={"P": stack}, **options)
+
+
+def _union_of(operator: ReduceOp | Monoid) -> Monoid:
+    from mlir_sparse.notation.semiring import MONOIDS
+
+    if isinstance(operator, Monoid):
+        return operator
+    if operator is ReduceOp.SUM:
+        return MONOIDS["plus"]
+    raise UnsupportedError(
+        f"expected a dense result, or one whose pieces are added, but got pieces combined by {operator.value}: "
+        'ask for out="dense"'
+    )

@@ -1,0 +1,174 @@
+"""`stream`: statements on tensors larger than memory, in pieces that are read while others are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cut_along_parts
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import ExtentError, OperandError, UnknownTensorError, UnsupportedError
+from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, TensorVar
+from mlir_sparse.notation import semiring as semiring_named
+from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.process.available_memory import bytes_of
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.runtime.device.device_operands import type_of_given
+from mlir_sparse.tensor.files.tensor_source import TensorSource
+from mlir_sparse.text.listed_words import listed
+
+__all__ = ["stream"]
+
+_CHUNKS = 4
+"""A chunk takes this part of the memory: one is computed while the next is read and checked."""
+
+
+def stream(
+    text: str | Assignment | TensorVar,
+    /,
+    *,
+    memory: int | str = "1GiB",
+    out: str | Encoding | TensorType | np.ndarray[Any, Any] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    semiring: str | Semiring | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **named: Any,
+) -> Any:
+    """Evaluates a statement in pieces of operands that are read in parts, such as files larger than memory.
+
+    The statement is cut along the dimension in which its sources come in parts (`source`). A piece is computed by all
+    threads while the next is read. Results of pieces follow one another, or are combined by the reduction that they are
+    cut in.
+
+    Args:
+        text: one statement of index notation.
+        memory: the bytes that parts of sources take together, such as `"1GiB"`; other operands and the result are
+            beside it.
+        out: the storage of the result, as for `evaluate`; or an array for a dense result, which is written to and
+            returned.
+        tensors: operands by name, for names that clash with these arguments.
+        semiring: the meaning of `+` and `*`.
+        threads: the greatest number of threads.
+        progress: called with the number of coordinates done and their total after each piece.
+        named: the operands: sources, tensors and arrays; also operators and monoids in the text. Arrays that the cut
+            divides are sliced as the sources are.
+
+    Raises:
+        UnsupportedError: for a statement that cannot be cut so; each index variable has its reason.
+        TooLargeError: for one coordinate of a source that exceeds a part.
+        FileFormatError: for what a file does not hold, with the file.
+
+    >>> from mlir_sparse.tensor.files.tensor_source import source
+    >>> A = source(lambda low, high: np.eye(6)[low:high], shape=(6, 6), type="f64[?,?] CSR", nbytes=400)
+    >>> stream("y(i) = A(i,j) * x(j)", A=A, x=np.arange(6.0), memory=400)
+    array([0., 1., 2., 3., 4., 5.])
+    """
+    given = {**(tensors or {}), **named}
+    operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
+    statement = parse(text, **operators)
+    if not isinstance(statement, Assignment):
+        raise UnsupportedError(
+            "expected one statement to stream, but got a comprehension: stream its statements in turn"
+        )
+    operands = {name: value for name, value in given.items() if name not in operators}
+    sources = {name: given for name, given in operands.items() if isinstance(given, TensorSource)}
+    if not sources:
+        raise OperandError(
+            "expected a source among the operands, such as A=ms.source(path), but got none: use evaluate"
+        )
+    ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
+    cut = cut_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
+    missing = [name for name in (*cut.parts, *cut.whole) if cut.operand(name) not in operands]
+    if missing:
+        raise UnknownTensorError(f"expected data for {listed([cut.operand(name) for name in missing])} in {statement}")
+    types = {name: given.type if name in sources else type_of_given(name, given) for name, given in operands.items()}
+    operands |= {
+        name: operand_check.value_of(name, operands[name]) for name in set(map(cut.operand, cut.parts)) - set(sources)
+    }
+    storage = None if isinstance(out, np.ndarray) else out
+    pieces = compile_pieces(cut, types, storage, ring, threads=threads)
+    if isinstance(out, np.ndarray) and pieces.output.encoding is not None:
+        raise OperandError('expected out= for a dense result, but got a sparse one: add out="dense" to its notation')
+    bounds = _bounds(list(sources.values()), max(1, bytes_of(memory, "memory") // _CHUNKS))
+    return _run(pieces, operands, bounds, out if isinstance(out, np.ndarray) else None, progress)
+
+
+def _bounds(sources: Sequence[TensorSource], limit: int) -> list[int]:
+    """Returns the bounds of pieces whose parts of all sources are small enough together."""
+    extents = {source.shape[source.axis] for source in sources}
+    if len(extents) > 1:
+        raise ExtentError(
+            f"expected sources of one extent in the dimension that is cut, but got {listed(map(str, sorted(extents)))}"
+        )
+    unit = lcm(*(source.unit for source in sources))
+    merged = {bound for source in sources for bound in source.bounds(limit // len(sources))}
+    extent = extents.pop()
+    found = sorted({bound for bound in merged if bound % unit == 0} | {0, extent})
+    return found if extent else [0, 0]
+
+
+def _run(
+    pieces: StatementPieces,
+    operands: Mapping[str, Any],
+    bounds: Sequence[int],
+    out: np.ndarray[Any, Any] | None,
+    progress: Callable[[int, int], None] | None,
+) -> Any:
+    cut, results = pieces.cut, list[Any]()
+    whole = {name: operands[cut.operand(name)] for name in cut.whole}
+    written = out
+    for (low, high), parts in _read_ahead(pieces, operands, bounds):
+        dense = pieces.output.encoding is None
+        if cut.axis == 0 and dense and written is not None:
+            pieces.kernel(**parts, **whole, out=written[low:high])
+        else:
+            found: Any = pieces.kernel(**parts, **whole)
+            if cut.axis is None:
+                results = [pieces.joined([*results, found])]
+            elif not dense:
+                results.append(found)
+            else:
+                if written is None:
+                    shape = (*found.shape[: cut.axis], bounds[-1], *found.shape[cut.axis + 1 :])
+                    written = np.empty(shape, found.dtype)
+                written[(slice(None),) * cut.axis + (slice(low, high),)] = found
+        if progress is not None:
+            progress(high, bounds[-1])
+    if cut.axis is not None:
+        return written if pieces.output.encoding is None else pieces.joined(results)
+    if out is None:
+        return results[0]
+    out[...] = results[0]
+    return out
+
+
+def _read_ahead(
+    pieces: StatementPieces, operands: Mapping[str, Any], bounds: Sequence[int]
+) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+    """Yields the parts of each piece; the next are read meanwhile."""
+    cut = pieces.cut
+
+    def read(low: int, high: int) -> dict[str, Any]:
+        return {name: _part(operands[cut.operand(name)], axis, low, high) for name, axis in cut.parts.items()}
+
+    with ThreadPoolExecutor(1, "mlir-sparse-read") as reader:
+        ranges = list(pairwise(bounds))
+        following = reader.submit(read, *ranges[0])
+        for number, piece in enumerate(ranges):
+            parts = following.result()
+            if number + 1 < len(ranges):
+                following = reader.submit(read, *ranges[number + 1])
+            yield piece, parts
+
+
+def _part(given: Any, axis: int, low: int, high: int) -> Any:
+    if isinstance(given, TensorSource):
+        return given.read(low, high)
+    return given[(slice(None),) * axis + (slice(low, high),)]

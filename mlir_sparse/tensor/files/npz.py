@@ -1,0 +1,205 @@
+"""`.npz` files: matrices as SciPy saves them, and every other storage as its level arrays.
+
+CSR, CSC, BSR and COO matrices are written as SciPy writes csr, csc, bsr and coo (`scipy.sparse.save_npz`), and its dia
+is read. Other storage has `encoding`, the attribute's text, `shape`, `element_type`, `positions_0`, `coordinates_0` and
+so on for the levels that have them, and `values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.classes import dataclass
+from mlir_sparse.disk.bad_file_errors import refusing
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.errors import CoordinatesError, FileFormatError, SparseError, TooLargeError
+from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
+from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.files.npz_members import FileArray
+
+__all__ = ["StoredLevels", "is_npz", "levels_of", "read_npz", "write_npz"]
+
+_ANY_ORDER = {
+    "CSR": "(i, j) -> (i : dense, j : compressed(nonunique, nonordered))",
+    "CSC": "(i, j) -> (j : dense, i : compressed(nonunique, nonordered))",
+}
+_RULE = "a tensor as scipy.sparse.save_npz or mlir_sparse.write saves it"
+
+
+def is_npz(name: str) -> bool:
+    """Returns whether a file's name ends in `.npz`."""
+    return name.lower().endswith(".npz")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredLevels:
+    """The level arrays of a file.
+
+    Args:
+        encoding: without widths where those of the arrays count.
+        shape: the extents.
+        dtype: the element type.
+        positions: an array for each level, NumPy's or a `FileArray`, or None.
+        coordinates: likewise.
+        values: the values.
+        any_order: whether the coordinates of a row may be in any order, and repeat, as in SciPy's matrices.
+    """
+
+    encoding: Encoding
+    shape: tuple[int, ...]
+    dtype: DType
+    positions: tuple[Any, ...]
+    coordinates: tuple[Any, ...]
+    values: Any
+    any_order: bool
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Names the file in errors about what it holds."""
+    try:
+        with refusing(name, _RULE):
+            yield
+    except (FileFormatError, TooLargeError):
+        raise
+    except SparseError as error:
+        raise FileFormatError(f"{name}: {error}") from error
+
+
+def levels_of(name: str, arrays: Mapping[str, Array | FileArray]) -> StoredLevels | None:
+    """Returns the levels that a file's arrays are; None for SciPy's coo and dia, whose entries are in no order.
+
+    Raises:
+        FileFormatError: for arrays of no tensor.
+    """
+    with _named(name):
+        shape = tuple(map(int, np.asarray(arrays["shape"])))
+        if "encoding" in arrays:
+            encoding = as_encoding(_text(arrays["encoding"]))
+            dtype = DType.of(_text(arrays["element_type"]))
+            positions, coordinates = (
+                tuple(arrays.get(f"{word}_{level}") for level in range(encoding.lvl_rank))
+                for word in ("positions", "coordinates")
+            )
+            return StoredLevels(encoding, shape, dtype, positions, coordinates, arrays["values"], any_order=False)
+        found = _of_scipy(_text(arrays["format"]), arrays["data"])
+        if found is None:
+            return None
+        data, rest = arrays["data"], (None,) * (found.lvl_rank - 2)
+        positions, coordinates = (None, arrays["indptr"], *rest), (None, arrays["indices"], *rest)
+        return StoredLevels(found, shape, DType.of(data.dtype), positions, coordinates, data, any_order=True)
+
+
+def _text(array: Any) -> str:
+    value = array[()]
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _of_scipy(format: str, data: Any) -> Encoding | None:
+    match format:
+        case "csr" | "csc":
+            return as_encoding(format.upper())
+        case "bsr":
+            return as_encoding("BSR", block=data.shape[1:])
+        case "coo" | "dia":
+            return None
+        case _:
+            raise FileFormatError(f"expected csr, csc, bsr, coo or dia, but got {format}")
+
+
+def read_npz(name: str, encoding: str | Encoding | None, dtype: Any, parameters: dict[str, Any]) -> SparseTensor:
+    """Returns the tensor of a file, by default in the file's storage.
+
+    Raises:
+        FileFormatError: for other arrays, and levels that break a rule of their encoding.
+    """
+    with open(name, "rb") as file, refusing(name, _RULE):
+        arrays = dict(np.load(file, allow_pickle=False))
+    with _named(name):
+        stored = levels_of(name, arrays)
+        found = _of_entries(arrays) if stored is None else _of_levels(stored)
+    if dtype is not None:
+        found = found.astype(dtype)
+    return found if encoding is None and not parameters else tensor(found, encoding, **parameters)
+
+
+def _of_levels(stored: StoredLevels) -> SparseTensor:
+    values = stored.values if stored.values.dtype == stored.dtype.numpy else stored.values.view(stored.dtype.numpy)
+    if stored.encoding.batch_rank == 0:
+        values = values.reshape(-1)
+    try:
+        return SparseTensor.from_levels(stored.encoding, stored.shape, stored.positions, stored.coordinates, values)
+    except CoordinatesError:
+        if not stored.any_order or stored.encoding.preset not in _ANY_ORDER:
+            raise
+        loose = as_encoding(_ANY_ORDER[stored.encoding.preset])
+        given = SparseTensor.from_levels(loose, stored.shape, stored.positions, stored.coordinates, values)
+        return given.convert(stored.encoding)  # entries that are there twice are added up
+
+
+def _of_entries(arrays: Mapping[str, Array]) -> SparseTensor:
+    shape, data = tuple(map(int, arrays["shape"])), arrays["data"]
+    if "offsets" not in arrays:
+        dims = [arrays["row"], arrays["col"]] if "row" in arrays else list(arrays["coords"])
+        return from_entries(dims, data, shape, "COO" if len(shape) > 1 else "SparseVector", dtype=None, parameters={})
+    columns = np.arange(min(data.shape[1], shape[1]))
+    rows = columns[None, :] - arrays["offsets"].astype(np.int64)[:, None]
+    inside = (rows >= 0) & (rows < shape[0])
+    dims = [rows[inside], np.broadcast_to(columns, rows.shape)[inside]]
+    values = data[:, : columns.size][inside]
+    return from_entries(dims, values, shape, "DIA", dtype=None, parameters={})
+
+
+def write_npz(file: IO[bytes], source: object) -> None:
+    """Writes a tensor: as SciPy would where it has the format, else as level arrays. An array is written dense."""
+    if is_sparse_source(source):
+        source = tensor(source)
+    if not isinstance(source, SparseTensor):
+        source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
+    if source.encoding.has_slices:
+        source = source.convert(plain_encoding(source.encoding))
+    np.savez(file, **_arrays_of(source))
+
+
+def _arrays_of(source: SparseTensor) -> dict[str, Any]:
+    storage, encoding = source.storage, source.encoding
+    plain = encoding.with_widths(0, 0)
+    block = tuple(encoding.block_of(dim) for dim in range(source.ndim)) if source.ndim == 2 else ()
+    kind = next(
+        (name for name in ("CSR", "CSC", "COO") if source.ndim == 2 and plain == as_encoding(name, rank=2)), None
+    )
+    if kind is None and block and min(block) > 0 and max(block) > 1 and plain == as_encoding("BSR", block=block):
+        kind = "BSR"
+    wide = all(width in (32, 64) for width in (encoding.pos_width, encoding.crd_width))
+    if kind is None or not wide or source.dtype.kind not in "biufc":
+        return _level_arrays(source)
+    arrays: dict[str, Any] = {"data": storage.values.reshape(-1, *block) if kind == "BSR" else storage.values}
+    if kind == "COO":
+        arrays |= {"row": storage.coordinates[0], "col": storage.coordinates[1]}
+    else:
+        arrays |= {"indices": storage.coordinates[1], "indptr": storage.positions[1]}
+    return {**arrays, "format": kind.lower().encode(), "shape": np.array(source.shape), "_is_array": np.array(True)}
+
+
+def _level_arrays(source: SparseTensor) -> dict[str, Any]:
+    storage = source.storage
+    values = storage.values
+    if values.dtype.kind not in "biufc":  # NumPy's files have no name for such types
+        values = values.view(f"u{values.dtype.itemsize}")
+    arrays: dict[str, Any] = {"encoding": str(source.encoding), "element_type": source.type.dtype.name}
+    arrays |= {"shape": np.array(source.shape), "values": values}
+    for word, kept in (("positions", storage.positions), ("coordinates", storage.coordinates)):
+        arrays |= {f"{word}_{level}": array for level, array in enumerate(kept) if array is not None}
+    return arrays
