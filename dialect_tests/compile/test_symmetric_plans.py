@@ -14,11 +14,13 @@ import scipy.sparse
 import mlir_sparse as ms
 from dialect_tests import crossing
 from dialect_tests.crossing import crossed
+from mlir_sparse.compile import statement_optimizer
 from mlir_sparse.errors import OperandError
 from mlir_sparse.plan.algebra import product_search, symmetric_ways
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.tensor.sketch_of import sketch_of
+from mlir_sparse.tensor.symmetric_matrix import is_symmetric
 
 CYCLES = "s = A(i,j) * A(j,k) * A(k,l) * A(l,i)"
 TRIANGLES = "s = A(i,j) * A(j,k) * A(k,i)"
@@ -107,6 +109,29 @@ def test_values_that_are_written_between_calls() -> None:
     assert kernel(value) == counted(CYCLES, value)
     other = directed()
     np.testing.assert_allclose(ms.compile(CYCLES, A=other)(other), counted(CYCLES, other), rtol=1e-12)
+
+
+def test_graphs_that_were_looked_at_are_left_to_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is planned for a graph is looked at by the call alone, which plans again where something was written."""
+    source = graph(20_000, 6, "float64", seed=11).to_scipy()
+    source.data[:] = 1.0
+    value, paths = ms.tensor(source), "s = A(i,j) * A(j,k) * A(k,l)"
+    assert assumed(ms.compile(paths, A=value)) == ("A",)
+    looked_at = list[ms.SparseTensor]()
+
+    def looks(tensor: ms.SparseTensor) -> bool:
+        looked_at.append(tensor)
+        return is_symmetric(tensor)
+
+    monkeypatch.setattr(statement_optimizer, "is_symmetric", looks)
+    kernel = ms.compile(paths.replace("A", "B"), B=value)
+    assert assumed(kernel) == ("B",)
+    assert looked_at == []
+    assert kernel(value) == counted(paths, value)
+    value.storage.values[7] += 1
+    assert ms.compile(paths.replace("A", "C"), C=value)(value) == counted(paths, value)
+    assert looked_at == [value]
+    assert ms.evaluate(paths.replace("A", "D"), D=value) == counted(paths, value)
 
 
 def test_repeated_evaluations_look_again() -> None:

@@ -189,7 +189,7 @@ def _sketches(spec: KernelSpec, given: Mapping[str, Any]) -> DataSketches | None
     """Returns what is known of data; None where types are all that is given."""
     if any(isinstance(one, TensorType | str) for one in given.values()):
         return None
-    return sketches_of(spec, lambda name: operand_check.value_of(name, given[name]))
+    return sketches_of(spec, lambda name: operand_check.value_of(name, given[name]), looks_later=True)
 
 
 def _check_alternative(options: CompileOptions, semiring: Any, optimize: Any) -> None:

@@ -100,18 +100,24 @@ class DataSketches:
     unasked: tuple[int, ...] = ()
 
 
-def sketches_of(spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
+def sketches_of(
+    spec: KernelSpec, value_of: Callable[[str], SparseTensor | np.ndarray[Any, Any]], *, looks_later: bool = False
+) -> DataSketches:
     """Returns what is known of the operands of a statement.
 
     Args:
         spec: the statement.
         value_of: returns the data of a tensor.
+        looks_later: whether calls look at matrices that are taken to be symmetric, and plan again where one is not.
+            Graphs that were found to be before are then not looked at here: only what was written since could matter.
     """
     values = [value_of(name) for name, _ in spec.inputs]
     found = _with_likely(spec, sketches_of_values(values))
     if not found.unasked:
         return found
-    symmetric = tuple([number for number in found.unasked if _equals_transpose(values[number])])
+    symmetric = tuple(
+        [number for number in found.unasked if _equals_transpose(values[number], found.sketches[number], looks_later)]
+    )
     return replace(found, symmetric=symmetric, unasked=())
 
 
@@ -135,8 +141,11 @@ def _with_likely(spec: KernelSpec, data: DataSketches) -> DataSketches:
     return replace(data, unasked=tuple([number for number in mirrored if often[spec.inputs[number][0]] > 1]))
 
 
-def _equals_transpose(value: SparseTensor | np.ndarray[Any, Any]) -> bool:
-    return isinstance(value, SparseTensor) and is_symmetric(value)
+def _equals_transpose(value: SparseTensor | np.ndarray[Any, Any], sketch: Sketch, looks_later: bool) -> bool:
+    if not isinstance(value, SparseTensor):
+        return False
+    known = looks_later and value._mirrored and sketch.pattern is not None and sketch.pattern.of_one_value
+    return bool(known) or is_symmetric(value)
 
 
 def sketches_of_values(values: Iterable[SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:

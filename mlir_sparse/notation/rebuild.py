@@ -9,6 +9,7 @@ from mlir_sparse.notation.ast import (
     Access,
     AffineSubscript,
     Binary,
+    Call,
     Expr,
     Fold,
     IndexVar,
@@ -52,6 +53,8 @@ def rebuild(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Reduce(node.op, node.indices, operands[0], node.span)
     if isinstance(node, Negate):
         return Negate(operands[0], node.span)
+    if isinstance(node, Call):
+        return Call(node.function, operands, node.span)
     return replace(node, body=operands[0]) if isinstance(node, Fold) else replace(node, arguments=operands)
 
 

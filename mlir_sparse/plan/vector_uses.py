@@ -100,7 +100,8 @@ def vector_uses(spec: KernelSpec) -> tuple[VectorUse, ...]:
         return ()
     written = spec.rewriting
     values = [explicit.value] if written is None else [*(part.value for part in written.parts), written.value]
-    names = [explicit.target.tensor, *(access.tensor for value in values for access in reads(value))]
+    read = explicit.reads if written is None else [access for value in values for access in reads(value)]
+    names = [explicit.target.tensor, *[access.tensor for access in read]]
     found = [use for value in values for use in _uses_in(spec, value, names)]
     together = (_together([use for use in found if use.vector == one], names.count(one)) for one, _ in spec.inputs)
     return tuple(use for use in together if use is not None)

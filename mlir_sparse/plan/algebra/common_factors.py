@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra.normal_form import ProductTerm, Sum, renamed
@@ -57,4 +56,4 @@ def _fits(names: dict[IndexVar, IndexVar], left: ProductTerm, right: ProductTerm
 def _without(term: ProductTerm, factor: Access, shared: frozenset[IndexVar]) -> ProductTerm:
     factors = list(term.factors)
     factors.remove(factor)
-    return replace(term, factors=tuple(factors), bound=term.bound - shared)
+    return ProductTerm(tuple(factors), term.bound - shared, term.negative)

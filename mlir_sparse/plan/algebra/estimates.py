@@ -52,10 +52,8 @@ class Estimates(NumberedEstimates):
 
     def places(self, variables: Sequence[IndexVar]) -> tuple[int, ...]:
         """Returns the bit of each variable."""
-        try:
-            return tuple([self._bits[variable] for variable in variables])
-        except KeyError:
-            return tuple(map(self.bit, variables))
+        own = self._bits
+        return tuple([own.get(variable) or self.bit(variable) for variable in variables])
 
     def bits(self, variables: Collection[IndexVar]) -> Variables:
         """Returns a set of variables as a number."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.notation import Access, Assignment, Expr, IndexVar, free_indices
+from mlir_sparse.notation import Access, Assignment, Expr, IndexVar
 from mlir_sparse.plan.algebra.algebra_rules import AlgebraRule
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
 from mlir_sparse.plan.algebra.normal_form import NoNormalFormError, NormalForm, ProductTerm, expression_of
@@ -58,7 +58,7 @@ def kept_form(assignment: Assignment, *, cancels: bool) -> KeptForm | None:
         return expression_of(terms)
 
     extents = defaultdict[IndexVar, float](float)  # what there are is not known here
-    form = NormalForm(lambda _: False, closed, extents, free_indices(assignment.value), cancels=cancels)
+    form = NormalForm(lambda _: False, closed, extents, assignment.target.indices, cancels=cancels)
     try:
         terms = form.of(assignment.value)
     except NoNormalFormError:

@@ -7,7 +7,7 @@ each arrangement once. Each product that holds a sum in parentheses is a choice:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import reduce
 
 from mlir_sparse.classes import dataclass
@@ -154,11 +154,9 @@ def accesses_in(factor: Factor) -> tuple[Access, ...]:
 
 def renamed(node: ProductTerm, names: Mapping[IndexVar, IndexVar]) -> ProductTerm:
     """Returns a product with other variables."""
-    return replace(
-        node,
-        factors=tuple(_renamed(factor, names) for factor in node.factors),
-        bound=frozenset(names.get(variable, variable) for variable in node.bound),
-    )
+    factors = tuple([_renamed(factor, names) for factor in node.factors])
+    bound = frozenset([names.get(variable, variable) for variable in node.bound])
+    return ProductTerm(factors, bound, node.negative)
 
 
 def _renamed(node: Factor, names: Mapping[IndexVar, IndexVar]) -> Factor:
@@ -180,7 +178,7 @@ class NormalForm:
         multiplied_out: of each sum in parentheses that is a factor, by its number, whether it is multiplied out.
         close: makes a sum of products inside of a function a part of an element type; returns what reads it.
         extents: the extent of each variable; those with new names are added.
-        free: the variables that no sum is over.
+        free: the variables of the result, which no sum is over.
         cancels: whether differences, and products of two sums, may be multiplied out too.
     """
 
@@ -344,7 +342,7 @@ def _plain(access: Access) -> Access:
 
 
 def _negated(terms: tuple[ProductTerm, ...]) -> tuple[ProductTerm, ...]:
-    return tuple(replace(term, negative=not term.negative) for term in terms)
+    return tuple([ProductTerm(term.factors, term.bound, not term.negative) for term in terms])
 
 
 def expression_of(terms: Iterable[ProductTerm]) -> Expr:
@@ -360,8 +358,8 @@ def _value(term: ProductTerm) -> Expr:
     body = reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), map(_expression, term.factors))
     if not term.bound:
         return body
-    inside = dict.fromkeys(variable for factor in term.factors for variable in _in_order(factor))
-    ordered = tuple([variable for variable in inside if variable in term.bound])
+    bound = [variable for factor in term.factors for variable in _in_order(factor) if variable in term.bound]
+    ordered = tuple(bound if len(bound) == 1 else dict.fromkeys(bound))
     return Reduce(ReduceOp.SUM, ordered, body) if ordered else body
 
 

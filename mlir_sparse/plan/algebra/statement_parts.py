@@ -27,6 +27,7 @@ from mlir_sparse.plan.algebra.normal_form import (
 from mlir_sparse.plan.algebra.part_loops import PartLoops
 from mlir_sparse.plan.algebra.part_store import PartStore
 from mlir_sparse.plan.algebra.product_search import Members, ProductSearch
+from mlir_sparse.plan.algebra.tensor_facts import levels_of
 
 __all__ = ["Statement"]
 
@@ -66,7 +67,7 @@ class Statement(PartStore):
         scalars = tuple([factor for factor in factors if not variables_of(factor)])
         others = tuple([factor for factor in factors if variables_of(factor)]) if scalars else factors
         if not term.bound:  # loops over the result take all factors, each once for each of its elements
-            return replace(term, factors=factors)
+            return ProductTerm(factors, term.bound, term.negative)
         others = self._bundled(others, kept)
         search = self._searched(others, kept, into_array=into_array)
         if self.instead is not None and self.instead[0] == len(self.searches):
@@ -270,7 +271,7 @@ class Statement(PartStore):
         if not self.symmetric or not any(map(self._is_symmetric, nest.factors)):
             return nest
         order = self.nests.loop_order(self.relations(nest.factors), self.estimates.bits(kept))
-        return replace(nest, factors=tuple(self._turned(factor, order) for factor in nest.factors))
+        return ProductTerm(tuple([self._turned(factor, order) for factor in nest.factors]), nest.bound, nest.negative)
 
     def _is_symmetric(self, factor: Factor) -> TypeGuard[Access]:
         return isinstance(factor, Access) and factor.tensor in self.symmetric
@@ -279,10 +280,11 @@ class Statement(PartStore):
         """Returns a factor, one of a symmetric matrix with the variable of its outer level outside in some loops."""
         if not self._is_symmetric(factor):
             return factor
-        storage = self.facts[factor.tensor].kind.encoding
-        assert storage is not None
-        outer, inner = (order.index(self.estimates.bit(factor.indices[dim])) for dim in storage.level_order)
-        if outer < inner:
+        dims, (row, column) = (
+            levels_of(self.facts[factor.tensor].kind.encoding)[1],
+            self.estimates.places(factor.indices),
+        )
+        if (order.index(row) < order.index(column)) == (dims == (0, 1)):
             return factor
         self.reads_transposes = True
         return Access(factor.tensor, factor.indices[::-1])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from mlir_sparse._search import NestTime
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
-from mlir_sparse.notation import Assignment, IndexVar, free_indices
+from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK
 from mlir_sparse.plan.algebra.common_factors import factored
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
@@ -288,7 +288,7 @@ class StatementWays:
             lambda number: bool(chosen >> number & 1),
             statement.closed_sum,
             statement.extents,
-            free_indices(self._value),
+            self._kept,
             cancels=self._cancels,
         )
         terms = form.of(self._value)

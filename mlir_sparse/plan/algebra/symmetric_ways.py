@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.machine import machine_profile
-from mlir_sparse.notation import Assignment, accesses_of
+from mlir_sparse.notation import Access, Assignment, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import TRANSPOSE
 from mlir_sparse.plan.algebra.statement_ways import StatementWay, StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
@@ -43,12 +43,14 @@ def cheapest_ways(
         facts: what is known of each tensor that it reads.
         ways: the ways that take no matrix to be symmetric.
     """
-    names = _read_again(assignment, facts)
+    symmetric = any(one.symmetric for one in facts.values())
+    read = accesses_of(assignment.value) if symmetric else ()
+    names = _read_again(read, facts)
     if not names:
         yield from _sorted(ways)
         return
     checks = _time_of_checks(names, facts)
-    few = len(accesses_of(assignment.value)) <= _FEW
+    few = len(read) <= _FEW
     price = ways.price if few else None
     plain = _sorted(ways) if few and (price is None or checks >= _SURELY * price) else []
     if checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
@@ -106,7 +108,7 @@ def symmetric_ways(
         ways: the ways that take no matrix to be symmetric.
         least: the time of the cheapest of them.
     """
-    names = _read_again(assignment, facts)
+    names = _read_again(accesses_of(assignment.value), facts)
     checks = _time_of_checks(names, facts)
     if not names or checks >= _WORTH * least:
         return
@@ -120,10 +122,7 @@ def _time_to_convert(sketch: Sketch) -> float:
     return machine_profile().times.convert_into(sketch.shape[0]) * sketch.entries
 
 
-def _read_again(assignment: Assignment, facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:
-    """Returns the symmetric matrices that a statement reads more than once."""
-    names = tuple([name for name, one in facts.items() if one.symmetric])
-    if not names:
-        return names
-    often = Counter([access.tensor for access in accesses_of(assignment.value)])
-    return tuple([name for name in names if often[name] > 1])
+def _read_again(read: Iterable[Access], facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:
+    """Returns the symmetric matrices that some accesses read more than once."""
+    often = Counter([access.tensor for access in read])
+    return tuple([name for name, one in facts.items() if one.symmetric and often[name] > 1])

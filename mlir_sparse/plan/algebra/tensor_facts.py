@@ -9,7 +9,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, PatternSketch, TensorType
 from mlir_sparse.encoding.sketch import Sketch
 
-__all__ = ["TensorFacts"]
+__all__ = ["TensorFacts", "levels_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class TensorFacts:
 
     def relation(self, tensor: str, variables: tuple[int, ...]) -> EntrySet:
         """Returns the relation of an access of a tensor, by its name, at some variables."""
-        axes, (sparse, dims) = self.sketch.axes, _levels_of(self.kind.encoding)
+        axes, (sparse, dims) = self.sketch.axes, levels_of(self.kind.encoding)
         largest = dict(zip(variables, [axis.largest for axis in axes], strict=True)) if axes else {}
         squares = dict(zip(variables, [axis.squares for axis in axes], strict=True)) if axes else {}
         order = variables if self.kind.encoding is None else None
@@ -49,7 +49,7 @@ class TensorFacts:
 
 
 @lru_cache(maxsize=256)  # all statements read tensors of a few encodings
-def _levels_of(storage: Encoding | None) -> tuple[bool, tuple[int, ...] | None]:
+def levels_of(storage: Encoding | None) -> tuple[bool, tuple[int, ...] | None]:
     """Returns whether storage is sparse, and the dimension of each of its levels, where levels are dimensions."""
     sparse = storage is not None and not storage.is_dense
     return sparse, storage.level_order if storage is not None and storage.is_permutation else None
