@@ -11,6 +11,7 @@ import numpy as np
 
 from mlir_sparse import pipeline
 from mlir_sparse._mlir import parsed_by_caller
+from mlir_sparse.compile import exploring
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -71,7 +72,7 @@ class CompiledKernel(ABC):
         return parsed_by_caller(self.ir(stage))
 
     @abstractmethod
-    def passes(self) -> pipeline.Trace:
+    def passes(self) -> exploring.Passes:
         """Returns the module after each pass."""
 
     @abstractmethod

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse import _native, pipeline, runtime
+from mlir_sparse.compile import exploring
 from mlir_sparse.compile.call_limits import check_static, fitting, repeated
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
@@ -294,9 +295,9 @@ class Kernel(StatementKernel):
         """
         return self._declared.text(stage)
 
-    def passes(self) -> pipeline.Trace:
-        """Returns the module after each pass, a list that diffs: `print(kernel.passes().diff("sparsification"))`."""
-        return self._declared.trace()
+    def passes(self) -> exploring.Passes:
+        """Returns the module after each pass, compiled anew: a list that diffs, and shows itself as a page."""
+        return exploring.cpu_passes(self._declared, self.explain())
 
     def remarks(self) -> tuple[pipeline.Remark, ...]:
         """Returns the remarks of the strategies for fast loops: where each was applied, and why not elsewhere.

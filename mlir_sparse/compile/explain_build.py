@@ -11,10 +11,15 @@ from mlir_sparse.machine import CHOICES, machine_profile
 from mlir_sparse.plan.schedule import STATIC
 from mlir_sparse.process.forks import importing
 
-__all__ = ["explained"]
+__all__ = ["explained", "pass_of"]
 
 # The passes of strategies that are none of their own.
 _PASSES = {"inner-sums": "register-tile", "several-entries": "register-tile"}
+
+
+def pass_of(strategy: str) -> str:
+    """Returns the name of the pass that a strategy is in."""
+    return _PASSES.get(strategy, strategy)
 
 
 def explained(build: Build, threads: int | None, account: Sequence[str], *, deterministic: bool) -> str:
@@ -61,7 +66,7 @@ def _machine(names: Iterable[str]) -> str:
 
 def _choices(build: Build, remarks: Sequence[pipeline.Remark], threads: int) -> Iterator[str]:
     """Yields the names of the choices by the machine that a build depends on."""
-    applied = {_PASSES.get(one.strategy, one.strategy) for one in remarks if one.applied}
+    applied = {pass_of(one.strategy) for one in remarks if one.applied}
     for step in build.passes.passes:
         if step.name in applied:
             yield from (name for name, _ in step.options)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from mlir_sparse import device, pipeline
+from mlir_sparse import device
+from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compile_options import chip_in
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.gpu_build import GpuBuild
@@ -234,7 +235,7 @@ class GpuKernel(StatementKernel):
                     "the kernel is NVIDIA's"
                 )
 
-    def passes(self) -> pipeline.Trace:
+    def passes(self) -> exploring.Passes:
         """Returns the module after each pass down to PTX; needs no device.
 
         Raises:
@@ -242,7 +243,7 @@ class GpuKernel(StatementKernel):
         """
         if self._product is not None:
             raise UnsupportedError("expected passes of via='codegen', but the kernel is NVIDIA's, which has none")
-        return self._declared.trace()
+        return exploring.gpu_passes(self._declared, self.explain())
 
     def explain(self) -> str:
         """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons."""

@@ -12,6 +12,7 @@ from mlir_sparse.process.first_use import at_first_use
 if TYPE_CHECKING:
     from mlir_sparse.lower.cancelled_operands import cancels_operands
     from mlir_sparse.lower.generic_module import LoweredProgram, lower
+    from mlir_sparse.lower.notation_locations import notation_place
 else:
     __getattr__ = at_first_use(
         __name__,
@@ -21,7 +22,8 @@ else:
                 "LoweredProgram",
                 "lower",
             ),
+            "notation_locations": ("notation_place",),
         },
     )
 
-__all__ = ["LoweredProgram", "cancels_operands", "lower"]
+__all__ = ["LoweredProgram", "cancels_operands", "lower", "notation_place"]

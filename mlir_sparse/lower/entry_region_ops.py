@@ -48,10 +48,11 @@ def emit_entries(
     def combine(a: ir.Value, b: ir.Value) -> ir.Value:
         return _computed(monoid.operator, monoid.operator.overlap, [(a, dtype), (b, dtype)], dtype)
 
-    if is_addition(monoid) or not depends_on(body, arguments.sparse):
-        return combine(present, value)
-    assert identity is not None
-    return sparse_operation("sparse_tensor.reduce", [present, value, identity], dtype, [((dtype, dtype), combine)])
+    with arguments.locations.accumulating:
+        if is_addition(monoid) or not depends_on(body, arguments.sparse):
+            return combine(present, value)
+        assert identity is not None
+        return sparse_operation("sparse_tensor.reduce", [present, value, identity], dtype, [((dtype, dtype), combine)])
 
 
 def is_addition(monoid: Monoid) -> bool:

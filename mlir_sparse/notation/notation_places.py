@@ -70,6 +70,9 @@ class NotationPlaces:
         start = len(str(assignment.target)) + 1
         self.accumulation = Span(start, start + len(assignment.op.value))
         self.whole = Span(0, len(self.text))
+        self._alike: dict[str, list[Expr]] = {}
+        for node in walk(assignment.value):
+            self._alike.setdefault(_shape(node), []).append(node)
         self.parts = tuple(self._parts(assignment))
 
     def of(self, node: Expr) -> tuple[Span, ...]:
@@ -77,6 +80,9 @@ class NotationPlaces:
         found = tuple(self._of_equal(node))
         if found or isinstance(node, Access):
             return found
+        alike = self._alike.get(_shape(node), ()) if children(node) else ()
+        if alike:
+            return tuple(dict.fromkeys(span for other in alike for span in self._of_equal(other)))
         return tuple(dict.fromkeys(span for child in children(node) for span in self.of(child)))
 
     def of_tensor(self, name: str) -> tuple[Span, ...]:
@@ -145,6 +151,20 @@ class NotationPlaces:
             spans = tuple(dict.fromkeys(self._variable(variable.name)))
             if spans:
                 yield NotationPart(PartKind.VARIABLE, variable.name, spans)
+
+
+def _shape(node: Expr) -> str:
+    """Returns a text that a node shares with what a plan makes of it over other subscripts: over levels, or picked."""
+    match node:
+        case Access(tensor):
+            return tensor.partition(".")[0]
+        case Literal():
+            return repr(node.value)
+        case Binary(op):
+            name = op.value
+        case _:
+            name = _name_of(node)
+    return f"{name}({', '.join(map(_shape, children(node)))})"
 
 
 def _name_of(node: Negate | Call | Reduce | Fold | Apply) -> str:

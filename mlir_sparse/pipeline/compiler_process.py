@@ -89,6 +89,7 @@ class _Worker:
                 meanwhile()
             answer = read_message(self.process.stdout)
             while answer is not None and not isinstance(answer, Outcome):
+                self.has_answered = True
                 hear(answer)
                 answer = read_message(self.process.stdout)
         except BrokenPipeError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
 
-__all__ = ["Pass", "Pipeline", "pass_items"]
+__all__ = ["Pass", "Pipeline", "pass_items", "pass_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +88,12 @@ def pass_items(text: str) -> Iterator[str]:
             start = at + 1
     if text:
         yield text[start:]
+
+
+def pass_name(item: str) -> str:
+    """Returns the name of a pass in MLIR's syntax, inside of what it is nested in.
+
+    >>> pass_name("gpu.module(func.func(cse{a=1}))")
+    'cse'
+    """
+    return re.sub(r"^(?:[\w.]+\()+", "", item).partition("{")[0].rstrip(")")

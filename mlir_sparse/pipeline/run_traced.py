@@ -11,7 +11,7 @@ from mlir_sparse.gpu.unmapped_error import UnmappedError
 from mlir_sparse.pipeline.located_text import LocatedText, located_text
 from mlir_sparse.pipeline.module_compiler import diagnostics_in
 from mlir_sparse.pipeline.own_passes import run_passes
-from mlir_sparse.pipeline.process_messages import PassSnapshot, TraceOutcome, TraceRequest
+from mlir_sparse.pipeline.process_messages import Diagnostic, PassSnapshot, TraceOutcome, TraceRequest
 from mlir_sparse.pipeline.refine_locations import LocationRefiner
 from mlir_sparse.pipeline.transform_module import expanded, nested
 
@@ -41,6 +41,8 @@ def trace_here(request: TraceRequest, used: list[object], tell: Callable[[object
         return TraceOutcome(items, refusal=error.message if isinstance(error, CompileError) else str(error))
     except (ir.MLIRError, ValueError, RuntimeError) as error:
         return TraceOutcome(items, diagnostics_in(error), valid)
+    except Exception as error:  # a pass in Python, of this package's, on a module that it was not written for
+        return TraceOutcome(items, (Diagnostic("error", f"{type(error).__name__}: {error}"),), valid)
 
 
 def _run(module: ir.Module, items: tuple[str, ...], request: TraceRequest, tell: Callable[[object], None]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import overload
@@ -13,7 +12,7 @@ from mlir_sparse.errors import CompileError, CompilerCrash, SparseError, Unsuppo
 from mlir_sparse.pipeline.compiler_process import answer_of
 from mlir_sparse.pipeline.module_compilation import invalid_module, module_diagnostics
 from mlir_sparse.pipeline.module_passes import module_to_buffers, module_to_llvm
-from mlir_sparse.pipeline.pass_values import Pass, Pipeline
+from mlir_sparse.pipeline.pass_values import Pass, Pipeline, pass_name
 from mlir_sparse.pipeline.process_messages import PassSnapshot, TraceOutcome, TraceRequest
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.text.given_arguments import text_of
@@ -110,7 +109,7 @@ class Trace(Sequence[Snapshot]):
             lines.append(f"{after.name}: {changed} lines changed" + (f"; {after.reason}" if after.reason else ""))
         if self.failure is not None:
             first, *_ = str(self.failure).splitlines()
-            lines.append(f"{_name_in(self.failed)}: failed, {first}")
+            lines.append(f"{pass_name(self.failed)}: failed, {first}")
         return "\n".join(lines)
 
 
@@ -181,13 +180,8 @@ def _known_passes(items: Sequence[str]) -> Sequence[Pass]:
     """Returns passes from texts, with the reasons of those that modules of users are compiled with."""
     known = module_to_buffers().then(module_to_llvm()).passes
     reasons = {step.name: step.reason for step in known}
-    names = [_name_in(item) for item in items]
+    names = [pass_name(item) for item in items]
     return [Pass(name, reasons.get(name, "")) for name in names]
-
-
-def _name_in(item: str) -> str:
-    """Returns the name of a pass, inside of what it is nested in."""
-    return re.sub(r"^(?:[\w.]+\()+", "", item).partition("{")[0].rstrip(")")
 
 
 def _ended(snapshots: tuple[Snapshot, ...], items: Sequence[str], outcome: TraceOutcome | str, kernel: str) -> Trace:
@@ -200,7 +194,7 @@ def _ended(snapshots: tuple[Snapshot, ...], items: Sequence[str], outcome: Trace
     before = snapshots[-1].text if snapshots else ""
     pipeline = f"builtin.module({failed})"
     reproducer = write_reproducer(before.encode(), pipeline, kernel) if snapshots else None
-    what = f"the pass {_name_in(failed)} to run" if failed else "a module to run passes on"
+    what = f"the pass {pass_name(failed)} to run" if failed else "a module to run passes on"
     if isinstance(outcome, str):
         message = f"expected {what}, but the compiler {outcome}"
         return Trace(snapshots, failed, CompilerCrash(message, kernel=kernel, pipeline=pipeline, reproducer=reproducer))

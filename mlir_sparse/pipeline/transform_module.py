@@ -16,7 +16,7 @@ from mlir_sparse.pipeline.expected_diagnostics import diagnostic_faults
 from mlir_sparse.pipeline.module_compiler import diagnostics_in
 from mlir_sparse.pipeline.opt_options import OptOptions
 from mlir_sparse.pipeline.own_passes import OWN_PASSES, run_own_pass
-from mlir_sparse.pipeline.pass_values import pass_items
+from mlir_sparse.pipeline.pass_values import pass_items, pass_name
 from mlir_sparse.pipeline.process_messages import Diagnostic
 from mlir_sparse.pipeline.user_passes import USER_PASSES, options_of
 from mlir_sparse.text.source_text import Source, Span
@@ -202,7 +202,7 @@ def _asks(asked: Sequence[str], name: str) -> bool:
 def _run_mlir(module: ir.Module, items: Sequence[str], options: OptOptions) -> None:
     passes = bindings().module("passmanager").PassManager.parse(f"builtin.module({','.join(items)})")
     passes.enable_verifier(options.verify_each)
-    name = _name_in(items[0]) if items else ""
+    name = pass_name(items[0]) if items else ""
     before, after = (_asks(asked, name) for asked in (options.before, options.after))
     if before or after or options.after_change:
         passes.enable_ir_printing(
@@ -219,12 +219,6 @@ def _run_mlir(module: ir.Module, items: Sequence[str], options: OptOptions) -> N
     if options.statistics:
         passes.enable_statistics()
     passes.run(module.operation)
-
-
-def _name_in(item: str) -> str:
-    """Returns the name of a pass, inside of what it is nested in."""
-    inside = re.sub(r"^(?:[\w.]+\()+", "", item)
-    return inside.partition("{")[0].rstrip(")")
 
 
 def expanded(item: str) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,20 @@ import click
 import mlir_sparse as ms
 from mlir_sparse.compile.gpu_build import GPU_STAGES
 from mlir_sparse.dtypes import DType
-from mlir_sparse.process.settings import OPTIMIZATIONS
 from mlir_sparse.tools.command_options import CommandRequest, NamedValue, as_mapping
 from mlir_sparse.tools.doctor import examine
+from mlir_sparse.tools.explore_command import explore
 from mlir_sparse.tools.formats_command import describe_formats
-from mlir_sparse.tools.generated_tensors import KINDS, Generator
+from mlir_sparse.tools.generated_tensors import Generator
 from mlir_sparse.tools.mlir_commands import lit_init, opt, runner
 from mlir_sparse.tools.run_command import Job, execute
-from mlir_sparse.tools.run_module_command import ModuleJob, is_module_source, run_module
+from mlir_sparse.tools.run_module_command import ModuleJob, run_module
 from mlir_sparse.tools.run_operands import Sources
 from mlir_sparse.tools.run_report import Report, summary
+from mlir_sparse.tools.shared_options import COMPILING, DATA, QUIET, Pairs, tensor_options, with_options
 from mlir_sparse.tools.tune_command import Question, find_fastest, measured_machine
 
 __all__ = ["main"]
-
-Pairs = tuple[tuple[str, str], ...]
 
 
 class _Failure(click.ClickException):
@@ -67,90 +65,13 @@ def main() -> None:
     """
 
 
-def _tensor_options(command: Callable[..., None], module: Callable[..., None] | None = None) -> Callable[..., None]:
-    """Adds the options about tensors; the command gets them as a request.
-
-    Args:
-        command: for NOTATION.
-        module: takes a module in its place, with all options.
-    """
-
-    @wraps(command)
-    def of_request(
-        notation: str | None, encodings: Pairs, dtypes: Pairs, shapes: Pairs, semiring: str | None, **others: Any
-    ) -> None:
-        if notation is None and others.get("verify"):
-            notation, others["verify"] = others["verify"], ""  # `run --verify NOTATION`: the switch alone
-        if notation is None:
-            raise click.UsageError("Missing argument 'NOTATION'.")
-        if module is not None and is_module_source(notation):
-            given = {"-f": encodings, "-t": dtypes, "--semiring": semiring}
-            return module(notation, shapes, given, **others)
-        named = as_mapping("-f", encodings), as_mapping("-t", dtypes), as_mapping("-s", shapes)
-        command(CommandRequest.of(notation, *named, semiring=semiring), **others)
-
-    made: Callable[..., None] = of_request
-    for option in (
-        click.option("--target", default="cpu", show_default=True, help="What to compile for."),
-        click.option("--semiring", help="What `+` and `*` mean, such as min_plus; what is not stored is its zero."),
-        click.option(
-            "-s", "shapes", multiple=True, type=NamedValue("=", "SHAPE"), help="Extents, as in 1000x?; `?` is any."
-        ),
-        click.option(
-            "-t", "dtypes", multiple=True, type=NamedValue(":", "DTYPE"), help="Element type; f64 when absent."
-        ),
-        click.option(
-            "-f",
-            "encodings",
-            multiple=True,
-            type=NamedValue(":", "ENCODING"),
-            help="Storage; dense when absent, of a file what ms.read makes of it.",
-        ),
-        click.argument("notation", required=False),
-    ):
-        made = option(made)
-    return made
-
-
-_SCHEDULE = click.option(
-    "--schedule",
-    help="Loops, lanes and tiles, such as 'order=i,k,j lanes=8 tile=32', or 'tuned'; chosen when absent.",
-)
-_OPTIMIZE = click.option(
-    "--optimize",
-    type=click.Choice(OPTIMIZATIONS),
-    help="Whether another way to compute NOTATION is taken where it takes less by estimate, for types where that holds "
-    "of all sizes: auto; algebra also lets terms cancel; off is as written. MLIR_SPARSE_OPTIMIZE or auto when absent.",
-)
-_VIA = click.option(
-    "--via",
-    default="auto",
-    show_default=True,
-    type=click.Choice(("auto", "codegen", "library")),
-    help="On a GPU: kernels of our own, or NVIDIA's libraries.",
-)
-_INPUTS = click.option(
-    "-i", "inputs", multiple=True, type=NamedValue("=", "FILE"), help="Reads .mtx, .tns or .ttx (.gz too)."
-)
-_GENERATED = click.option(
-    "-g",
-    "generated",
-    multiple=True,
-    type=NamedValue("=", "KIND"),
-    help=f"Makes values: {', '.join(KINDS)} or a number; KIND:seed=1,density=0.1 where random or sparse.",
-)
-_QUIET = click.option("--quiet", is_flag=True, help="Shows no progress.")
-
-
 # Stages of the kernel, the list of passes, and the explanation.
 _TEXTS = (*ms.STAGES, *GPU_STAGES, "passes", "explain")
 
 
 @main.command()
-@_tensor_options
-@_VIA
-@_SCHEDULE
-@_OPTIMIZE
+@tensor_options
+@with_options(*COMPILING)
 @click.option("--stage", default="linalg", show_default=True, type=click.Choice(_TEXTS), help="Which text to print.")
 @click.option("--diff", "changed_by", metavar="PASS", help="Print what a pass changed (--stage passes lists them).")
 def emit(
@@ -177,14 +98,21 @@ def emit(
         schedule=schedule,
         optimize=optimize,
     )
-    text = kernel.passes().diff(changed_by) if changed_by is not None else _text(kernel, stage)
+    text = _passes(kernel).diff(changed_by) if changed_by is not None else _text(kernel, stage)
     click.echo(text.rstrip("\n"))
+
+
+def _passes(kernel: Any) -> Any:
+    passes = kernel.passes()
+    if passes.failure is not None:
+        raise passes.failure
+    return passes
 
 
 def _text(kernel: Any, stage: str) -> str:
     match stage:
         case "passes":
-            return str(kernel.passes())
+            return str(_passes(kernel))
         case "explain":
             return str(kernel.explain())
         case _:
@@ -225,12 +153,8 @@ def _run_module(
 
 
 @main.command()
-@partial(_tensor_options, module=_run_module)
-@_VIA
-@_SCHEDULE
-@_OPTIMIZE
-@_INPUTS
-@_GENERATED
+@partial(tensor_options, module=_run_module)
+@with_options(*COMPILING, *DATA)
 @click.option("-o", "outputs", multiple=True, type=NamedValue("=", "FILE"), help="Writes the result.")
 @click.option("--time", "repeats", type=click.IntRange(min=1), help="Calls the kernel so often, and says how long.")
 @click.option(
@@ -244,7 +168,7 @@ def _run_module(
 @click.option("--lanes", default=0, show_default=True, help="Lanes of vector loops, of a module.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds a module's program may take.")
 @click.option("--explain", "explains", is_flag=True, help="Prints how the result is computed from these tensors.")
-@_QUIET
+@with_options(*QUIET)
 def run(
     request: CommandRequest,
     target: str,
@@ -299,9 +223,8 @@ def _sources(request: CommandRequest, inputs: Pairs, generated: Pairs) -> Source
 
 
 @main.command()
-@_tensor_options
-@_INPUTS
-@_GENERATED
+@tensor_options
+@with_options(*DATA)
 @click.option("--budget", default=5.0, show_default=True, type=click.FloatRange(min=0, min_open=True), help="Seconds.")
 @click.option("--formats", is_flag=True, help="Tries other storage too, as the structure of the tensors suggests.")
 @click.option(
@@ -320,7 +243,7 @@ def _sources(request: CommandRequest, inputs: Pairs, generated: Pairs) -> Source
     callback=_tune_machine,
     help="Measures this machine, in place of a kernel, and keeps what plans go by.",
 )
-@_QUIET
+@with_options(*QUIET)
 def tune(
     request: CommandRequest,
     target: str,
@@ -369,7 +292,7 @@ def convert(
     click.echo(f"{destination}: {summary(tensor)}", err=True)
 
 
-for _command in (opt, runner, lit_init):
+for _command in (explore, opt, runner, lit_init):
     main.add_command(_command)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlir_sparse import pipeline
+from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_shapes, wanted_outputs
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement, PreparedSteps, optimized
@@ -352,9 +353,9 @@ class ComprehensionKernel(CompiledKernel):
         statements = tuple(map(with_explicit_sums, self.comprehension.statements))
         return replace(self.comprehension, statements=statements) if self.comprehension.name else statements[0]
 
-    def passes(self) -> pipeline.Trace:
+    def passes(self) -> exploring.Passes:
         """Returns the modules of all statements after each pass, one statement after the other."""
-        return pipeline.Trace(tuple(snapshot for kernel in self.kernels for snapshot in kernel.passes()))
+        return exploring.joined([kernel.passes() for kernel in self.kernels])
 
     def remarks(self) -> tuple[pipeline.Remark, ...]:
         """Returns the remarks of the strategies for fast loops, one statement after the other."""

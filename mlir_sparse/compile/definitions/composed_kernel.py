@@ -11,6 +11,7 @@ from weakref import WeakSet
 import numpy as np
 
 from mlir_sparse import pipeline
+from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.composed_call import ComposedCall, Text
@@ -148,7 +149,7 @@ class ComposedKernel(CompiledKernel):
         """Returns the text of the composed statement's kernel at a stage."""
         return self.kernel.ir(stage)
 
-    def passes(self) -> pipeline.Trace:
+    def passes(self) -> exploring.Passes:
         """Returns the module after each pass."""
         return self.kernel.passes()
 

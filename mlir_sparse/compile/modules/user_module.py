@@ -11,6 +11,7 @@ from typing import Any
 
 from mlir_sparse import _native, pipeline, runtime
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile import exploring
 from mlir_sparse.compile.modules.module_function import ModuleFunction
 from mlir_sparse.compile.modules.parameter_names import parameter_names
 from mlir_sparse.errors import ModuleError, OperandError, UnsupportedError
@@ -99,10 +100,9 @@ class UserModule:
             case _:
                 raise UnsupportedError(f"expected a stage of {', '.join(_STAGES)}, but got {stage!r}")
 
-    def passes(self) -> pipeline.Trace:
-        """Returns the module after each pass."""
-        whole = pipeline.module_to_buffers(self.lanes).then(pipeline.module_to_llvm())
-        return pipeline.trace_user_module(self.content, self.name, whole)
+    def passes(self) -> exploring.Passes:
+        """Returns the module after each pass; see `Kernel.passes`."""
+        return exploring.module_passes(self.content, self.name, lanes=self.lanes)
 
     def _lowered(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
         return pipeline.compile_module(self.content, passes, kernel=self.name, as_text=as_text)
