@@ -1,7 +1,8 @@
 """Runs MLIR's own tests, and says which fail and why: `scripts/upstream [suite ...]`.
 
 Suites: `entry` runs the integration programs by `mlir-sparse run FILE --entry main`; `codegen` runs their own RUN lines
-that are for code generation, `library` those for the runtime library; `dialect` runs the tests of passes.
+that are for code generation, `library` those for the runtime library; `dialect` runs the tests of passes; `migrated`
+runs the integration programs of an older release after `mlir-sparse migrate`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,18 @@ from pathlib import Path
 
 from dialect_tests.upstream.expected import causes_of
 from dialect_tests.upstream.run_lines import RunLine
-from dialect_tests.upstream.suites import Shell, Verdict, by_entry, by_run_lines, dialect_files, made_shell, programs
+from dialect_tests.upstream.suites import (
+    Shell,
+    Verdict,
+    by_entry,
+    by_migration,
+    by_run_lines,
+    dialect_files,
+    made_shell,
+    programs,
+)
 
-SUITES = ("entry", "codegen", "library", "dialect")
+SUITES = ("entry", "codegen", "library", "dialect", "migrated")
 
 
 def verdicts(suite: str, folder: Path, names: str, share: tuple[int, int], jobs: int) -> Iterator[Verdict]:
@@ -44,6 +54,8 @@ def verdicts(suite: str, folder: Path, names: str, share: tuple[int, int], jobs:
 def _ran(suite: str, path: Path, folder: Path, scratch: Path, shell: Shell) -> list[Verdict]:
     if suite == "entry":
         return list(by_entry(path, folder, scratch, shell))
+    if suite == "migrated":
+        return list(by_migration(path, folder, scratch, shell))
     if suite == "dialect":
         return list(by_run_lines(path, folder, scratch, shell))
 

@@ -10,6 +10,9 @@ from pathlib import Path
 _LINE = re.compile(r"\s*//\s*(RUN|DEFINE|REDEFINE):(.*)")
 _DEFINED = re.compile(r"\s*(%\{[\w-]+\})\s*=(.*)", re.DOTALL)
 _ONLY_IF = re.compile(r"\s*%if\s+(\S+)\s+%\{(.*)%\}\s*$", re.DOTALL)
+_OPTIONS = re.compile(r"--(?:sparsifier|sparse-compiler)=(\"[^\"]*\"|[^\s\"]+)")
+_SET = re.compile(r"\bTENSOR\d+=\S+")
+_ENTRY = re.compile(r"\s-e\s+(\w+)")
 _MOST_NESTED = 10
 
 
@@ -30,7 +33,29 @@ class RunLine:
     @property
     def options(self) -> str:
         """Returns the options of the sparsifier."""
-        return expanded(self.settings.get("%{sparsifier_opts}", ""), self.settings)
+        if "%{sparsifier_opts}" in self.settings:
+            return expanded(self.settings["%{sparsifier_opts}"], self.settings)
+        found = _OPTIONS.search(self.text)
+        return found[1].strip('"') if found else ""
+
+    @property
+    def environment(self) -> str:
+        """Returns what the command sets for the program that it runs, as words of a shell."""
+        if environment := self.settings.get("%{env}", ""):
+            return expanded(environment, self.settings)
+        return " ".join(_SET.findall(self.text))
+
+    @property
+    def entry(self) -> str | None:
+        """Returns the function that it runs; None if it runs none, as in LLVM 16's sparse_transpose.mlir."""
+        found = _ENTRY.search(self.text)
+        return found[1] if found else None
+
+    @property
+    def check(self) -> str:
+        """Returns the command that checks what is printed."""
+        place = self.text.find("FileCheck")
+        return self.text[place:] if place >= 0 else f"FileCheck {self.settings['%s']}"
 
 
 def run_lines(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from served import Programs
 
-from dialect_tests.upstream.run_lines import RunLine, expanded, run_lines
+from dialect_tests.upstream.run_lines import RunLine, run_lines
 from mlir_sparse.process.installed_programs import find_program
 
 _SECONDS = 120
@@ -127,12 +127,21 @@ def by_entry(path: Path, folder: Path, scratch: Path, shell: Shell) -> Iterator[
         yield _checked(path, first, "scalar", shell)
 
 
+def by_migration(path: Path, folder: Path, scratch: Path, shell: Shell) -> Iterator[Verdict]:
+    """Migrates a program of an older release by `mlir-sparse migrate`, and runs what it writes as `by_entry` does."""
+    today = scratch / path.name
+    cause = shell.run(f"mlir-sparse migrate {path} -o {today}")
+    if cause:
+        yield Verdict(path.name, "migrate", cause)
+    if today.exists():
+        yield from by_entry(today, folder, scratch, shell)
+
+
 def _checked(path: Path, line: RunLine, configuration: str, shell: Shell) -> Verdict:
-    environment = line.settings.get("%{env}", "")
-    before = f"env {expanded(environment, line.settings)} " if environment else ""
+    before = f"env {line.environment} " if line.environment else ""
     lanes = f" --lanes {configuration.removeprefix('lanes=')}" if "=" in configuration else ""
-    check = line.text[line.text.index("FileCheck") :]
-    command = f"{before}mlir-sparse run {path} --entry main{lanes} --timeout 60 | {check}"
+    entry = line.entry or ("entry" if "func.func @entry()" in path.read_text() else "main")
+    command = f"{before}mlir-sparse run {path} --entry {entry}{lanes} --timeout 60 | {line.check}"
     return Verdict(path.name, configuration, shell.run(command))
 
 

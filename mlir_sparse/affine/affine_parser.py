@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from mlir_sparse.affine.affine_expr import AffineExpr, AffineOp, Constant, Dim, Symbol
 from mlir_sparse.affine.affine_map import AffineMap
 from mlir_sparse.affine.simplify import binary, negate, subtract
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import EncodingSyntaxError
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
 from mlir_sparse.text.source_text import Source
 
-__all__ = ["parse_affine_expr", "parse_affine_map", "parse_integer"]
+__all__ = ["NamedMap", "parse_affine_expr", "parse_affine_map", "parse_integer", "take_affine_map"]
 
 # MLIR keeps constants in 64 bits.
 _INT64_MAX = 2**63 - 1
@@ -64,6 +65,22 @@ def parse_affine_map(text: str) -> AffineMap:
     (d0, d1) -> (d1, d0 mod 2)
     """
     cursor = Cursor(Source(text, "affine map"), EncodingSyntaxError)
+    found = take_affine_map(cursor)
+    cursor.expect_end()
+    return found.map
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMap:
+    """An affine map, and the names of its dimensions and symbols in the text."""
+
+    map: AffineMap
+    dims: tuple[str, ...]
+    symbols: tuple[str, ...] = ()
+
+
+def take_affine_map(cursor: Cursor) -> NamedMap:
+    """Takes `(d0, d1)[s0] -> (d1, d0 + s0)`; more text may follow it."""
     dims = _parse_names(cursor, "(", ")", {})
     symbols = _parse_names(cursor, "[", "]", dims) if cursor.at("[") else {}
     cursor.expect("->")
@@ -74,8 +91,7 @@ def parse_affine_map(text: str) -> AffineMap:
         if not cursor.accept(","):
             break
     cursor.expect(")")
-    cursor.expect_end()
-    return AffineMap(len(dims), len(symbols), tuple(results))
+    return NamedMap(AffineMap(len(dims), len(symbols), tuple(results)), tuple(dims), tuple(symbols))
 
 
 def _parse_names(cursor: Cursor, opening: str, closing: str, taken: Mapping[str, int]) -> dict[str, int]:

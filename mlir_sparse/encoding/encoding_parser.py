@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlir_sparse.affine import AffineMap
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.literal_parser import parse_typed_value
 from mlir_sparse.encoding.map_parser import ParsedMap, parse_map
+from mlir_sparse.encoding.older_keys import OLDER_KEYS, OLDER_WIDTHS, Entry, OlderParts, edits_of_entries
 from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.verify import Draft, first_fault
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError
 from mlir_sparse.text.cursor import Cursor
-from mlir_sparse.text.lexer import TokenKind
+from mlir_sparse.text.edits import Edit
+from mlir_sparse.text.lexer import Token, TokenKind
 from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["parse_encoding", "take_encoding"]
@@ -26,7 +29,8 @@ def parse_encoding(text: str) -> Encoding:
     """Parses an attribute, an alias definition or a bare map.
 
     Args:
-        text: `#sparse_tensor.encoding<{ map = ... }>`, `#NAME = #sparse_tensor.encoding<...>`, or a map alone.
+        text: `#sparse_tensor.encoding<{ map = ... }>`, `#NAME = #sparse_tensor.encoding<...>`, or a map alone; in the
+            spelling of any release of LLVM since 13.
 
     Raises:
         EncodingSyntaxError: for text outside the grammar, with line, column and a caret.
@@ -69,34 +73,62 @@ class _Attribute:
         self._cursor = cursor
         self._values: dict[str, Any] = {}
         self._spans: dict[str, Span] = {}
+        self._parsed: ParsedMap | None = None
+        self._older = OlderParts(cursor)
+        self._renamed: set[str] = set()
 
     def parse(self) -> Encoding:
         cursor = self._cursor
         cursor.expect("<")
         opening = cursor.expect("{").span
-        parsed: ParsedMap | None = None
-        while cursor.token.kind is TokenKind.NAME:
-            key = cursor.take()
-            if key.text not in _KEYS:
-                cursor.fail(f"unexpected key: {key.text}, expected one of {', '.join(_KEYS)}", key.span)
-            cursor.expect("=")
-            if key.text == "map" and parsed is not None:
-                cursor.fail("expected one map, but got a second", key.span)
-            if key.text == "map":
-                parsed = parse_map(cursor)
-            else:
-                self._parse_value(key.text)
-            if not cursor.accept(","):
-                break
+        entries = list(self._entries())
         closing = cursor.expect("}").span
         cursor.expect(">")
-        if parsed is None:
+        if self._older.given:
+            if self._parsed is not None:
+                cursor.fail("expected map alone, but got a key of older releases too", self._older.first)
+            return self._finish_older(entries)
+        if self._parsed is None:
             rule = "expected a non-empty array for lvlTypes"
             cursor.fail(f"{rule}, but got no map = (...) -> (...)", opening.to(closing), EncodingError)
-        return self.finish(parsed)
+        return self.finish(self._parsed)
 
-    def _parse_value(self, key: str) -> None:
+    def _entries(self) -> Iterator[Entry]:
         cursor = self._cursor
+        while cursor.token.kind is TokenKind.NAME:
+            key = cursor.take()
+            name = OLDER_WIDTHS.get(key.text, key.text)
+            if name not in _KEYS and key.text not in OLDER_KEYS:
+                cursor.fail(f"unexpected key: {key.text}, expected one of {', '.join(_KEYS)}", key.span)
+            if name != key.text:
+                cursor.older.append(Edit(key.span, name))
+            cursor.expect("=")
+            if key.text in OLDER_KEYS:
+                self._older.take(key)
+            elif name == "map":
+                if self._parsed is not None:
+                    cursor.fail("expected one map, but got a second", key.span)
+                self._parsed = parse_map(cursor)
+            else:
+                self._parse_value(key, name)
+            span = key.span.to(cursor.previous)
+            comma = cursor.accept(",")
+            yield Entry(key.text, span, comma.span if comma else None)
+            if comma is None:
+                break
+
+    def _finish_older(self, entries: Sequence[Entry]) -> Encoding:
+        encoding = self.finish(self._older.as_map())
+        self._cursor.older += edits_of_entries(entries, encoding.map_text())
+        return encoding
+
+    def _parse_value(self, name: Token, key: str) -> None:
+        cursor = self._cursor
+        # MLIR takes a key of today twice, and goes by the last one.
+        if key in self._spans and (name.text != key or key in self._renamed):
+            cursor.fail(f"expected {key} once, but got it again", name.span)
+        if name.text != key:
+            self._renamed.add(key)
         start = cursor.token.span
         value = parse_typed_value(cursor, key)
         self._spans[key] = start.to(cursor.previous)

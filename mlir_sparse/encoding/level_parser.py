@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mlir_sparse.affine.affine_parser import parse_affine_expr, parse_integer
 from mlir_sparse.encoding.coordinate_interval import Interval
@@ -11,17 +11,17 @@ from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.levels.level_functions import Brackets
 from mlir_sparse.encoding.levels.level_property import LevelProperty
+from mlir_sparse.encoding.older_level_types import note_older, take_older_level_type
 from mlir_sparse.encoding.verify import level_type_fault
 from mlir_sparse.errors import EncodingError
 from mlir_sparse.text.cursor import Cursor
-from mlir_sparse.text.lexer import TokenKind
+from mlir_sparse.text.lexer import Token, TokenKind
+from mlir_sparse.text.source_text import Span
 
 __all__ = ["parse_level_type"]
 
 _FORMATS = {f.value: f for f in LevelFormat}
 _PROPERTIES = {p.value: p for p in LevelProperty}
-# The published dialect documentation still has this name for `structured[2, 4]`.
-_OLD_STRUCTURED = re.compile(r"block([0-9]{1,3})_([0-9]{1,3})")
 # An old property: it turned a compressed level into a loose_compressed one.
 _HIGH = "high"
 
@@ -46,36 +46,42 @@ def parse_level_type(
     loose_compressed(nonunique)
     """
     start = cursor.token
-    if start.kind is not TokenKind.NAME:
+    older = take_older_level_type(cursor)
+    if older is not None and not cursor.at("("):
+        return _checked(cursor, older, start.span)
+    if older is None and start.kind is not TokenKind.NAME:
         rule = "expected valid level format (e.g. dense, compressed or singleton)"
         cursor.fail(f"{rule}, but got {start.describe()}")
-    cursor.take()
-    level_format, sizes = _format(cursor, start.text)
-    is_bounded = LEVEL_FUNCTIONS[level_format].brackets in (Brackets.NUMBERS, Brackets.EXPRESSIONS)
-    interval = _interval(cursor, dims or {}, symbols or {}) if is_bounded and cursor.at("[") else None
+    kind = older or _level_format(cursor, cursor.take(), dims or {}, symbols or {})
     words = _words(cursor)
-    if _HIGH in words and level_format is LevelFormat.COMPRESSED:
-        level_format = LevelFormat.LOOSE_COMPRESSED
-    elif _HIGH in words and level_format is not LevelFormat.LOOSE_COMPRESSED:
+    if _HIGH in words and kind.format not in (LevelFormat.COMPRESSED, LevelFormat.LOOSE_COMPRESSED):
         rule = "invalid level type: level format doesn't support the properties"
         cursor.fail(f"{rule}, but got {start.text}(high)", start.span.to(cursor.previous), EncodingError)
-    properties = tuple(_PROPERTIES[word] for word in words if word != _HIGH)
-    n, m = sizes or (None, None)
-    kind = LevelType(level_format, properties, n, m, interval)
+    properties = (*kind.properties, *(_PROPERTIES[word] for word in words if word != _HIGH))
+    is_high = _HIGH in words
+    kind = replace(kind, format=LevelFormat.LOOSE_COMPRESSED if is_high else kind.format, properties=properties)
+    if is_high or older is not None:
+        note_older(cursor, start.span.to(cursor.previous), kind.to_text())
+    return _checked(cursor, kind, start.span)
+
+
+def _checked(cursor: Cursor, kind: LevelType, start: Span) -> LevelType:
     if message := level_type_fault(kind):
-        cursor.fail(message, start.span.to(cursor.previous), EncodingError)
+        cursor.fail(message, start.to(cursor.previous), EncodingError)
     return kind
 
 
-def _format(cursor: Cursor, word: str) -> tuple[LevelFormat, tuple[int, int] | None]:
-    if old := _OLD_STRUCTURED.fullmatch(word):
-        return LevelFormat.STRUCTURED, (int(old[1]), int(old[2]))
-    if word not in _FORMATS:
+def _level_format(cursor: Cursor, word: Token, dims: Mapping[str, int], symbols: Mapping[str, int]) -> LevelType:
+    """Returns the format that a word names, with its parameters."""
+    if word.text not in _FORMATS:
         *others, last = (f"{name}{_sizes_text(kind)}" for name, kind in _FORMATS.items())
         known = f"{', '.join(others)} or {last}"
-        cursor.fail(f"unknown level format: {word}, expected {known}", cursor.previous)
-    level_format = _FORMATS[word]
-    return level_format, _sizes(cursor) if _sizes_text(level_format) else None
+        cursor.fail(f"unknown level format: {word.text}, expected {known}", word.span)
+    found = _FORMATS[word.text]
+    n, m = _sizes(cursor) if _sizes_text(found) else (None, None)
+    is_bounded = LEVEL_FUNCTIONS[found].brackets in (Brackets.NUMBERS, Brackets.EXPRESSIONS)
+    interval = _interval(cursor, dims, symbols) if is_bounded and cursor.at("[") else None
+    return LevelType(found, (), n, m, interval)
 
 
 def _sizes_text(level_format: LevelFormat) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from mlir_sparse.errors import SparseError, SyntaxError_
+from mlir_sparse.text.edits import Edit
 from mlir_sparse.text.lexer import Token, TokenKind, tokenize
 from mlir_sparse.text.source_text import Source, Span
 
@@ -42,6 +43,10 @@ class Cursor:
         self.tensors: frozenset[str] = frozenset()
         # The user's own operators, by the names that the text calls them.
         self.known: Mapping[str, object] = {}
+        # Where the text has an older spelling, and what stands there today.
+        self.older: list[Edit] = []
+        # Texts of attributes by the names that a file gives them: `#map`.
+        self.aliases: Mapping[str, str] = {}
         # Takes a subscript of a tensor, by its name, where the grammar of linear sums does not.
         self.subscript: Callable[[Cursor, Token], object] | None = None
         self._error = error

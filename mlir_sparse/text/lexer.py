@@ -21,6 +21,7 @@ class TokenKind(Enum):
     INTEGER = "an integer"
     REAL = "a number"
     HASH_NAME = "an alias"
+    STRING = "a string"
     SYMBOL = "a symbol"
     END = "the end of the text"
 
@@ -48,7 +49,7 @@ class Token:
 # Longest first: `+=!` before `+=` before `+`. A complex literal ends in `j`, as in Python (`2j`, `1.5e3j`).
 # Digits match possessively, so that `12ab` is one malformed number and not `1` followed by `2ab`.
 _TOKEN = r"""
-    (?P<SPACE>\s+|//[^\n]*%s)
+    (?P<SPACE>\s+|//[^\r\n]*%s)%s
   | (?P<REAL>(?:(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+j?
       |[0-9]++(?:[eE][+-]?[0-9]++j?|j))(?![\w.]))
   | (?P<INTEGER>(?:0[xX][0-9a-fA-F]++|[0-9]++)(?![\w.]))
@@ -60,9 +61,12 @@ _TOKEN = r"""
 # `\w` has no accents that follow their letter, as some systems write them: Latin, Greek, Cyrillic, kana.
 _ACCENTS = r"\u0300-\u036f\u3099\u309a"
 _NAME = rf"[^\W\d][\w{_ACCENTS}]*"
-_PLAIN = re.compile(_TOKEN % ("", _NAME), re.VERBOSE)
-_BARE_IDS = re.compile(_TOKEN % ("", rf"[^\W\d][\w{_ACCENTS}$.]*"), re.VERBOSE)
-_COMPREHENSION = re.compile(_TOKEN % (r"|\#[^\n]*", _NAME), re.VERBOSE)
+# Level types were strings once.
+_STRING = r"""
+  | (?P<STRING>"[^"\n]*")"""
+_PLAIN = re.compile(_TOKEN % ("", "", _NAME), re.VERBOSE)
+_BARE_IDS = re.compile(_TOKEN % ("", _STRING, rf"[^\W\d][\w{_ACCENTS}$.]*"), re.VERBOSE)
+_COMPREHENSION = re.compile(_TOKEN % (r"|\#[^\n]*", "", _NAME), re.VERBOSE)
 
 
 def is_name(text: str) -> bool:

@@ -17,6 +17,7 @@ from mlir_sparse.tools.doctor import examine
 from mlir_sparse.tools.explore_command import explore
 from mlir_sparse.tools.formats_command import describe_formats
 from mlir_sparse.tools.generated_tensors import Generator
+from mlir_sparse.tools.migrate_command import migrate
 from mlir_sparse.tools.mlir_commands import lit_init, opt, runner
 from mlir_sparse.tools.run_command import Job, execute
 from mlir_sparse.tools.run_module_command import ModuleJob, run_module
@@ -292,7 +293,7 @@ def convert(
     click.echo(f"{destination}: {summary(tensor)}", err=True)
 
 
-for _command in (explore, opt, runner, lit_init):
+for _command in (explore, opt, runner, lit_init, migrate):
     main.add_command(_command)
 
 

@@ -52,7 +52,6 @@ WRONG = """\
 // expected-error@+1 {{failed to infer lvlToDim from dimToLvl}}
 func.func private @f(tensor<4x4xf64, #sparse_tensor.encoding<{ map = (i, j) -> (j - i : dense, i : compressed) }>>)
 """
-FILES = {"spmv.mlir": SPMV, "A.mtx": MATRIX, "print.mlir": HELLO, "wrong.mlir": WRONG}
 
 LEAD = """A program in the dialect needs no build of LLVM to run: `ms.module` takes a file, a text or an `ir.Module` of
 the bindings, verifies it, compiles it, and its functions are called with tensors. The compiler runs in a process of its
@@ -110,6 +109,31 @@ RUNNER = """`mlir-sparse runner` stands for `mlir-runner`, so that RUN lines of 
 DIAGNOSTICS = """Diagnostics have their place in the file, and comments may expect them:"""
 
 
+OLD = """\
+#CSR = #sparse_tensor.encoding<{
+  dimLevelType = [ "dense", "compressed" ], // rows
+  dimOrdering = affine_map<(i,j) -> (i,j)>,
+  pointerBitWidth = 32
+}>
+
+// The sizes of rows are differences of sparse_tensor.pointers.
+func.func @ends(%A: tensor<?x?xf64, #CSR>) -> memref<?xi32> {
+  %0 = sparse_tensor.pointers %A { dimension = 1 : index } : tensor<?x?xf64, #CSR> to memref<?xi32>
+  return %0 : memref<?xi32>
+}
+"""
+
+MIGRATE = """Files that older releases of LLVM read, back to 13, are rewritten by `mlir-sparse migrate` to what the
+bindings of today read: encodings, operations and types that were renamed or have another syntax, and the commands of
+RUN lines. Each change is listed; comments, strings, the layout and the names of everything stay. `--in-place` and `-o` write,
+`--check` exits with 1 where something would change, and a folder is migrated file by file. `ms.encoding` and `-f` read
+the older encodings too. `old.mlir`, of LLVM 16:"""
+
+LEFT = """What nothing today says the same way stays as it is and is named, so that no program means something else
+afterwards: of the 68 integration programs of LLVM 16, 59 pass their own FileCheck lines once migrated
+(`scripts/upstream migrated`)."""
+
+
 def page() -> str:
     """Returns the page."""
     before = Path.cwd()
@@ -122,7 +146,8 @@ def page() -> str:
 
 
 def _parts(folder: Path) -> list[str]:
-    for name, text in FILES.items():
+    files = {"spmv.mlir": SPMV, "A.mtx": MATRIX, "print.mlir": HELLO, "wrong.mlir": WRONG, "old.mlir": OLD}
+    for name, text in files.items():
         (folder / name).write_text(text)
     names: dict[str, Any] = {}
     check = 'mlir-sparse run spmv.mlir --entry spmv -i A=A.mtx -g x=random --verify "y(i) = A(i,j) * x(j)" -o y=y.ttx'
@@ -154,6 +179,11 @@ def _parts(folder: Path) -> list[str]:
         markup.pre(WRONG.strip()),
         _command("mlir-sparse opt wrong.mlir"),
         _command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
+        markup.anchor("Files of older releases"),
+        markup.paragraph(MIGRATE),
+        markup.pre(OLD.strip()),
+        _command("mlir-sparse migrate old.mlir -o new.mlir; cat new.mlir"),
+        markup.paragraph(LEFT),
     ]
 
 
