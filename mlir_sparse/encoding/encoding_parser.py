@@ -9,7 +9,7 @@ from mlir_sparse.affine import AffineMap
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.literal_parser import parse_typed_value
 from mlir_sparse.encoding.map_parser import ParsedMap, parse_map
-from mlir_sparse.encoding.older_keys import OLDER_KEYS, OLDER_WIDTHS, Entry, OlderParts, edits_of_entries
+from mlir_sparse.encoding.older_keys import OLDER_KEYS, OLDER_WIDTHS, KeyEntry, OlderParts, edits_of_entries
 from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.verify import Draft, first_fault
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError
@@ -93,7 +93,7 @@ class _Attribute:
             cursor.fail(f"{rule}, but got no map = (...) -> (...)", opening.to(closing), EncodingError)
         return self.finish(self._parsed)
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[KeyEntry]:
         cursor = self._cursor
         while cursor.token.kind is TokenKind.NAME:
             key = cursor.take()
@@ -113,11 +113,11 @@ class _Attribute:
                 self._parse_value(key, name)
             span = key.span.to(cursor.previous)
             comma = cursor.accept(",")
-            yield Entry(key.text, span, comma.span if comma else None)
+            yield KeyEntry(key.text, span, comma.span if comma else None)
             if comma is None:
                 break
 
-    def _finish_older(self, entries: Sequence[Entry]) -> Encoding:
+    def _finish_older(self, entries: Sequence[KeyEntry]) -> Encoding:
         encoding = self.finish(self._older.as_map())
         self._cursor.older += edits_of_entries(entries, encoding.map_text())
         return encoding

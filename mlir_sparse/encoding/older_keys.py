@@ -27,7 +27,7 @@ from mlir_sparse.text.edits import Edit
 from mlir_sparse.text.lexer import Token, TokenKind
 from mlir_sparse.text.source_text import Source, Span
 
-__all__ = ["OLDER_KEYS", "OLDER_WIDTHS", "Entry", "OlderParts", "edits_of_entries"]
+__all__ = ["OLDER_KEYS", "OLDER_WIDTHS", "KeyEntry", "OlderParts", "edits_of_entries"]
 
 OLDER_WIDTHS = {"pointerBitWidth": "posWidth", "indexBitWidth": "crdWidth"}
 _TYPES = ("dimLevelType", "lvlTypes")
@@ -37,7 +37,7 @@ OLDER_KEYS = frozenset((*_TYPES, *_SLICES, *_MAPS))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyEntry:
     """A key with its value, and the comma behind it."""
 
     key: str
@@ -200,7 +200,7 @@ class OlderParts:
         return NamedMap(AffineMap.identity(rank), tuple(f"d{place}" for place in range(rank)))
 
 
-def edits_of_entries(entries: Sequence[Entry], map_text: str) -> Iterator[Edit]:
+def edits_of_entries(entries: Sequence[KeyEntry], map_text: str) -> Iterator[Edit]:
     """Yields the edits that put a map in the place of level types, and take the other older keys away."""
     stays = [entry.key in _TYPES or entry.key not in OLDER_KEYS for entry in entries]
     for place, entry in enumerate(entries):

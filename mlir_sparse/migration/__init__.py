@@ -6,6 +6,6 @@ comments and strings stays as it is, and a text that has nothing old comes back 
 """
 
 from mlir_sparse.migration.migrate_text import Migration, migrated
-from mlir_sparse.migration.operation_facts import Change, Left
+from mlir_sparse.migration.operation_facts import LeftAsItIs, SpellingChange
 
-__all__ = ["Change", "Left", "Migration", "migrated"]
+__all__ = ["LeftAsItIs", "Migration", "SpellingChange", "migrated"]

@@ -14,7 +14,7 @@ from mlir_sparse.migration.older_commands import command_edits
 from mlir_sparse.migration.older_operations import OTHER_RULES
 from mlir_sparse.migration.older_sparse_operations import SPARSE_RULES
 from mlir_sparse.migration.older_types import pointer_types
-from mlir_sparse.migration.operation_facts import Change, Facts, Left, Operation
+from mlir_sparse.migration.operation_facts import FileFacts, LeftAsItIs, OldOperation, SpellingChange
 from mlir_sparse.migration.renamed_operations import RENAMED, RENAMED_AT_STATEMENTS
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.edits import Edit, edited
@@ -43,8 +43,8 @@ class Migration:
     """
 
     text: str
-    changes: tuple[Change, ...]
-    left: tuple[Left, ...]
+    changes: tuple[SpellingChange, ...]
+    left: tuple[LeftAsItIs, ...]
 
 
 def migrated(text: str, name: str = "<text>") -> Migration:
@@ -62,8 +62,8 @@ def migrated(text: str, name: str = "<text>") -> Migration:
     """
     starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
     parts: list[str] = []
-    changes: list[Change] = []
-    left: list[Left] = []
+    changes: list[SpellingChange] = []
+    left: list[LeftAsItIs] = []
     for first, last in pairwise((*_chunks(text, starts), len(text))):
         chunk = _Chunk(text[first:last], name)
         edits = chunk.edits()
@@ -71,8 +71,8 @@ def migrated(text: str, name: str = "<text>") -> Migration:
         for edit in sorted(edits, key=lambda one: one.span.start):
             was = chunk.source[edit.span.start : edit.span.end]
             if was != edit.text and was.strip() != ",":
-                changes.append(Change(bisect_right(starts, first + edit.span.start), was, edit.text))
-        left += (Left(bisect_right(starts, first + at), what, reason) for at, what, reason in chunk.left)
+                changes.append(SpellingChange(bisect_right(starts, first + edit.span.start), was, edit.text))
+        left += (LeftAsItIs(bisect_right(starts, first + at), what, reason) for at, what, reason in chunk.left)
     return Migration("".join(parts), tuple(changes), tuple(left))
 
 
@@ -88,7 +88,7 @@ class _Chunk:
     def __init__(self, source: str, name: str) -> None:
         self.source = source
         self._text = MlirText(source, name)
-        self._facts = Facts(self._text)
+        self._facts = FileFacts(self._text)
         self._taken: list[tuple[int, int]] = []  # in order
         self._edits: list[Edit] = []
         self._encodings: dict[str, list[Edit] | str] = {}
@@ -136,7 +136,7 @@ class _Chunk:
         word = text.word(at)
         if text.word(at + 1) == "=":  # the name of an attribute
             return
-        operation = Operation(text, at, self._facts)
+        operation = OldOperation(text, at, self._facts)
         if word in RENAMED:
             self._add([operation.rename(RENAMED[word])])
         elif word in _RULES:
@@ -163,7 +163,7 @@ class _Chunk:
         name = text.word(at).strip('"')
         if text.word(at - 1) in (",", "(", "["):
             return
-        operation = Operation(text, at, self._facts)
+        operation = OldOperation(text, at, self._facts)
         if name in _GENERIC:
             self._add([operation.rename(f'"{_GENERIC[name]}"')])
         elif name in _GENERIC_LEVELS:

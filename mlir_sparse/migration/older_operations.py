@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from mlir_sparse.migration.operation_facts import Operation, Rule, Shape
+from mlir_sparse.migration.operation_facts import OldOperation, Rule, ShapedType
 from mlir_sparse.text.edits import Edit
 from mlir_sparse.text.mlir_tokens import UnreadableError
 
 __all__ = ["OTHER_RULES"]
 
 
-def _init_tensor(operation: Operation) -> Iterator[Edit]:
+def _init_tensor(operation: OldOperation) -> Iterator[Edit]:
     """`linalg.init_tensor [%m, 4] : T` is `tensor.empty(%m) : T`."""
     text, at = operation.text, operation.at
     stop = text.after_bracket(text.expect(at + 1, "[") - 1)
@@ -20,7 +20,7 @@ def _init_tensor(operation: Operation) -> Iterator[Edit]:
     yield operation.replace(at, stop, f"tensor.empty({', '.join(sizes)})")
 
 
-def _to_buffer(operation: Operation) -> Iterator[Edit]:
+def _to_buffer(operation: OldOperation) -> Iterator[Edit]:
     """`bufferization.to_memref %t : memref<4xf64>` names the tensor's type too."""
     text = operation.text
     yield operation.rename("bufferization.to_buffer")
@@ -31,7 +31,7 @@ def _to_buffer(operation: Operation) -> Iterator[Edit]:
         yield operation.insert(colon + 1, f" {shape.of_kind('tensor')} to")
 
 
-def _to_tensor(operation: Operation) -> Iterator[Edit]:
+def _to_tensor(operation: OldOperation) -> Iterator[Edit]:
     text = operation.text
     if operation.name != "bufferization.to_tensor":
         yield operation.rename("bufferization.to_tensor")
@@ -42,7 +42,7 @@ def _to_tensor(operation: Operation) -> Iterator[Edit]:
         yield operation.insert(stop, f" to {shape.of_kind('tensor')}")
 
 
-def _expand_shape(operation: Operation) -> Iterator[Edit]:
+def _expand_shape(operation: OldOperation) -> Iterator[Edit]:
     """`expand_shape %t [[0, 1]] : S into T` names the extents of T; dynamic ones are computed before."""
     text, at = operation.text, operation.at
     if operation.name == "linalg.tensor_expand_shape":
@@ -74,7 +74,7 @@ def _expand_shape(operation: Operation) -> Iterator[Edit]:
     yield operation.insert(stop, f" output_shape [{', '.join(extents)}]")
 
 
-def _groups(operation: Operation, opening: int, stop: int) -> list[list[int]]:
+def _groups(operation: OldOperation, opening: int, stop: int) -> list[list[int]]:
     """Returns the dimensions of each group of `[[0], [1, 2]]`."""
     text = operation.text
     groups: list[list[int]] = []
@@ -89,7 +89,7 @@ def _groups(operation: Operation, opening: int, stop: int) -> list[list[int]]:
     return groups
 
 
-def _extent(operation: Operation, lines: list[str], typed: str, axis: int, known: int, source: Shape) -> str:
+def _extent(operation: OldOperation, lines: list[str], typed: str, axis: int, known: int, source: ShapedType) -> str:
     """Adds the operations that compute an extent: that of the source's axis by the known ones of its group."""
     dialect = "memref" if source.kind == "memref" else "tensor"
     name, _, mlir = typed.partition(" : ")
@@ -104,7 +104,7 @@ def _extent(operation: Operation, lines: list[str], typed: str, axis: int, known
     return quotient
 
 
-def _subview(operation: Operation) -> Iterator[Edit]:
+def _subview(operation: OldOperation) -> Iterator[Edit]:
     """`memref.subview %x[%i][%n][%c4] : ... strided<[4], ...>`: a stride that the type has is a number today."""
     text = operation.text
     offsets = operation.after_operand(operation.at + 1)
@@ -126,7 +126,7 @@ def _subview(operation: Operation) -> Iterator[Edit]:
                 yield operation.replace(place, place + 1, str(stride))
 
 
-def _fill(operation: Operation) -> Iterator[Edit]:
+def _fill(operation: OldOperation) -> Iterator[Edit]:
     """`linalg.fill(%v, %t) : f64, T -> T` of LLVM 13 and 14."""
     text, at = operation.text, operation.at
     if text.word(at + 1) != "(":
@@ -139,7 +139,7 @@ def _fill(operation: Operation) -> Iterator[Edit]:
     yield operation.replace(at + 1, second, f" ins({value} : {types[0]}) outs({target} : {types[1]})")
 
 
-def _extract_element(operation: Operation) -> Iterator[Edit]:
+def _extract_element(operation: OldOperation) -> Iterator[Edit]:
     """`vector.extractelement %v[%i : index] : vector<4xf32>`."""
     text, at = operation.text, operation.at
     yield operation.rename("vector.extract")
@@ -149,7 +149,7 @@ def _extract_element(operation: Operation) -> Iterator[Edit]:
     yield from _from_vector(operation, stop)
 
 
-def _untyped_index(operation: Operation, opening: int, stop: int) -> Iterator[Edit]:
+def _untyped_index(operation: OldOperation, opening: int, stop: int) -> Iterator[Edit]:
     text = operation.text
     index = operation.after_operand(opening + 1)
     if text.word(index) == ":":
@@ -158,7 +158,7 @@ def _untyped_index(operation: Operation, opening: int, stop: int) -> Iterator[Ed
         yield operation.replace(index, stop - 1, "")
 
 
-def _from_vector(operation: Operation, stop: int) -> Iterator[Edit]:
+def _from_vector(operation: OldOperation, stop: int) -> Iterator[Edit]:
     """Yields the edit of `: vector<4xf32>` behind an index to `: f32 from vector<4xf32>`."""
     text = operation.text
     end = text.after_type(text.expect(stop, ":"))
@@ -167,17 +167,17 @@ def _from_vector(operation: Operation, stop: int) -> Iterator[Edit]:
     shape = operation.facts.shape(text.between(stop + 1, end))
     opening = operation.after_operand(operation.at + 1)
     indices = sum(text.word(place) == "," for place in range(opening, stop)) + 1
-    inner = Shape("vector", shape.extents[indices:], shape.rest)
+    inner = ShapedType("vector", shape.extents[indices:], shape.rest)
     yield operation.insert(stop + 1, f" {inner.of_kind('vector') if inner.extents else inner.element} from")
 
 
-def _extract(operation: Operation) -> Iterator[Edit]:
+def _extract(operation: OldOperation) -> Iterator[Edit]:
     text = operation.text
     opening = operation.after_operand(operation.at + 1)
     yield from _from_vector(operation, text.after_bracket(text.expect(opening, "[") - 1))
 
 
-def _insert_element(operation: Operation) -> Iterator[Edit]:
+def _insert_element(operation: OldOperation) -> Iterator[Edit]:
     """`vector.insertelement %x, %v[%i : index] : vector<4xf32>`."""
     text = operation.text
     yield operation.rename("vector.insert")
@@ -188,7 +188,7 @@ def _insert_element(operation: Operation) -> Iterator[Edit]:
     yield operation.insert(stop + 1, f" {shape.element} into")
 
 
-def _splat(operation: Operation) -> Iterator[Edit]:
+def _splat(operation: OldOperation) -> Iterator[Edit]:
     text = operation.text
     yield operation.rename("vector.broadcast")
     colon = _colon(operation)
@@ -196,7 +196,7 @@ def _splat(operation: Operation) -> Iterator[Edit]:
     yield operation.insert(colon + 1, f" {shape.element} to")
 
 
-def _reduction(operation: Operation) -> Iterator[Edit]:
+def _reduction(operation: OldOperation) -> Iterator[Edit]:
     """The kinds `minf` and `maxf` of LLVM 17, which NaN passes through; `"add"` of LLVM 13."""
     text, at = operation.text, operation.at
     if text.word(at + 1).startswith('"'):
@@ -209,7 +209,7 @@ def _reduction(operation: Operation) -> Iterator[Edit]:
 _KINDS = {"minf": "minimumf", "maxf": "maximumf"}
 
 
-def _load(operation: Operation) -> Iterator[Edit]:
+def _load(operation: OldOperation) -> Iterator[Edit]:
     """`llvm.load %p : !llvm.ptr<f32>`, from when pointers had types."""
     text = operation.text
     colon = _colon(operation)
@@ -218,7 +218,7 @@ def _load(operation: Operation) -> Iterator[Edit]:
         yield operation.replace(colon + 1, stop, f"!llvm.ptr -> {pointed}")
 
 
-def _store(operation: Operation) -> Iterator[Edit]:
+def _store(operation: OldOperation) -> Iterator[Edit]:
     text = operation.text
     colon = _colon(operation)
     stop = text.after_type(colon + 1)
@@ -226,7 +226,7 @@ def _store(operation: Operation) -> Iterator[Edit]:
         yield operation.replace(colon + 1, stop, f"{pointed}, !llvm.ptr")
 
 
-def _address(operation: Operation) -> Iterable[Edit]:
+def _address(operation: OldOperation) -> Iterable[Edit]:
     """`llvm.getelementptr %p[%i] : (!llvm.ptr<f32>, i64) -> !llvm.ptr<f32>`."""
     text = operation.text
     colon = _colon(operation)
@@ -236,7 +236,7 @@ def _address(operation: Operation) -> Iterable[Edit]:
     yield operation.insert(stop, f", {pointed}")
 
 
-def _pointed(operation: Operation, at: int) -> str | None:
+def _pointed(operation: OldOperation, at: int) -> str | None:
     """Returns the type that a pointer's type names; None for a pointer of today."""
     text = operation.text
     if text.word(at) != "!llvm.ptr" or text.word(at + 1) != "<" or text.word(at + 2).isdecimal():
@@ -246,7 +246,7 @@ def _pointed(operation: Operation, at: int) -> str | None:
     return f"!llvm.{pointed}" if pointed.startswith(("ptr", "struct", "array", "func")) else pointed
 
 
-def _colon(operation: Operation) -> int:
+def _colon(operation: OldOperation) -> int:
     """Returns the colon before the types of the operands."""
     text, at = operation.text, operation.at
     while at < len(text.tokens):

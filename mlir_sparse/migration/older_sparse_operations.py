@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlir_sparse.migration.operation_facts import Operation, Rule
+from mlir_sparse.migration.operation_facts import OldOperation, Rule
 from mlir_sparse.text.edits import Edit
 from mlir_sparse.text.mlir_tokens import UnreadableError
 
@@ -18,7 +18,7 @@ _FIELDS = {"dim_sz": "lvl_sz", "ptr_mem_sz": "pos_mem_sz", "idx_mem_sz": "crd_me
 def _level_buffer(name: str) -> Rule:
     """Returns the rule of `pointers` and `indices`: a level in an attribute was a dimension, or an operand."""
 
-    def rule(operation: Operation) -> Iterator[Edit]:
+    def rule(operation: OldOperation) -> Iterator[Edit]:
         text, at = operation.text, operation.at
         yield operation.rename(name)
         after = operation.after_operand(at + 1)
@@ -33,7 +33,7 @@ def _level_buffer(name: str) -> Rule:
     return rule
 
 
-def _new(operation: Operation) -> Iterable[Edit]:
+def _new(operation: OldOperation) -> Iterable[Edit]:
     if operation.text.word(operation.at + 1) == "expand_symmetry":
         raise UnreadableError(
             "today a symmetric file gives the triangle that it stores: write a general file, and no expand_symmetry"
@@ -41,7 +41,7 @@ def _new(operation: Operation) -> Iterable[Edit]:
     return ()
 
 
-def _init(operation: Operation) -> Iterator[Edit]:
+def _init(operation: OldOperation) -> Iterator[Edit]:
     """`init [%m, %n] : tensor<?x4xf64>`: sizes of static extents were operands too."""
     text, at = operation.text, operation.at
     stop = text.after_bracket(text.expect(at + 1, "[") - 1)
@@ -54,11 +54,11 @@ def _init(operation: Operation) -> Iterator[Edit]:
     yield operation.replace(at, stop, f"tensor.empty({', '.join(dynamic)})")
 
 
-def _insert(operation: Operation) -> Iterator[Edit]:
+def _insert(operation: OldOperation) -> Iterator[Edit]:
     yield operation.rename("tensor.insert")
 
 
-def _sort(operation: Operation) -> Iterator[Edit]:
+def _sort(operation: OldOperation) -> Iterator[Edit]:
     """`sort stable %n, %x jointly %y`: one array of keys is a sort of tuples of one."""
     text, at = operation.text, operation.at
     keys = [text.word(place) for place in _until(operation, ("jointly", ":", "{"))]
@@ -71,7 +71,7 @@ def _sort(operation: Operation) -> Iterator[Edit]:
     yield operation.insert(_colon(operation), " {perm_map = affine_map<(d0) -> (d0)>}")
 
 
-def _sort_coo(operation: Operation) -> Iterator[Edit]:
+def _sort_coo(operation: OldOperation) -> Iterator[Edit]:
     text, at = operation.text, operation.at
     colon = _colon(operation)
     yield operation.rename("sparse_tensor.sort")
@@ -85,7 +85,7 @@ def _sort_coo(operation: Operation) -> Iterator[Edit]:
     yield operation.insert(colon, " {perm_map = affine_map<(d0) -> (d0)>}")
 
 
-def _algorithm(operation: Operation) -> Edit:
+def _algorithm(operation: OldOperation) -> Edit:
     """Returns the edit that names the algorithm: `stable` named one, and nothing another."""
     text, after = operation.text, operation.at + 1
     if text.word(after) in _ALGORITHMS:
@@ -95,14 +95,14 @@ def _algorithm(operation: Operation) -> Edit:
     return operation.insert(after, f" {_QUICK}")
 
 
-def _until(operation: Operation, stops: tuple[str, ...]) -> Iterator[int]:
+def _until(operation: OldOperation, stops: tuple[str, ...]) -> Iterator[int]:
     text, at = operation.text, operation.at + 1
     while at < len(text.tokens) and text.word(at) not in stops:
         yield at
         at += 1
 
 
-def _colon(operation: Operation) -> int:
+def _colon(operation: OldOperation) -> int:
     """Returns the colon before the types of the operands."""
     text, at = operation.text, operation.at
     while at < len(text.tokens):
@@ -112,7 +112,7 @@ def _colon(operation: Operation) -> int:
     raise UnreadableError("expected `:` and types")
 
 
-def _pack(operation: Operation) -> Iterator[Edit]:
+def _pack(operation: OldOperation) -> Iterator[Edit]:
     """`pack %values, %pos, %crd : V, P, C to T` of LLVM 17."""
     text, at = operation.text, operation.at
     colon = _colon(operation)
@@ -129,7 +129,7 @@ def _pack(operation: Operation) -> Iterator[Edit]:
     yield operation.replace(at, place, f"{named} : ({', '.join(types[1:])}), {types[0]}")
 
 
-def _unpack(operation: Operation) -> Iterator[Edit]:
+def _unpack(operation: OldOperation) -> Iterator[Edit]:
     """`unpack %t : T outs(%values, %pos, %crd : V, P, C) -> V, (P, C), index, (index, index)` of LLVM 17."""
     text, at = operation.text, operation.at
     outs = text.after_type(text.expect(_colon(operation), ":"))
@@ -161,7 +161,7 @@ def _unpack(operation: Operation) -> Iterator[Edit]:
     yield operation.replace(outs, end, f"{into} -> {levels}, {value}, {lengths}, {length}")
 
 
-def _specifier(operation: Operation) -> Iterator[Edit]:
+def _specifier(operation: OldOperation) -> Iterator[Edit]:
     """`storage_specifier.get %s dim_sz at 0 : S to index`: other names of fields, and always an index."""
     text, at = operation.text, operation.at
     for place in range(at + 1, at + 4):
@@ -174,7 +174,7 @@ def _specifier(operation: Operation) -> Iterator[Edit]:
         yield operation.replace(end, end + 2, "")
 
 
-def _set_specifier(operation: Operation) -> Iterator[Edit]:
+def _set_specifier(operation: OldOperation) -> Iterator[Edit]:
     text, at = operation.text, operation.at
     for place in range(at + 1, at + 4):
         if text.word(place) in _FIELDS:
@@ -185,7 +185,7 @@ def _set_specifier(operation: Operation) -> Iterator[Edit]:
         raise UnreadableError(f"today it takes an index, not {given}: add an arith.index_cast")
 
 
-def _push_back(operation: Operation) -> Iterable[Edit]:
+def _push_back(operation: OldOperation) -> Iterable[Edit]:
     """LLVM 15 kept sizes in a memref: `push_back %sizes, %buffer, %value {idx = 0 : index} : ...`."""
     if operation.text.word(_colon(operation) + 1) == "memref":
         raise UnreadableError("today it takes the size and returns the new one: %b1, %n1 = push_back %n, %b, %v")
@@ -193,7 +193,7 @@ def _push_back(operation: Operation) -> Iterable[Edit]:
 
 
 def _gone(instead: str) -> Rule:
-    def rule(_: Operation) -> Iterable[Edit]:
+    def rule(_: OldOperation) -> Iterable[Edit]:
         raise UnreadableError(instead)
 
     return rule

@@ -11,13 +11,13 @@ from mlir_sparse.text.edits import Edit
 from mlir_sparse.text.mlir_tokens import MlirKind, MlirText, UnreadableError
 from mlir_sparse.text.source_text import Span
 
-__all__ = ["Change", "Facts", "Left", "Operation", "Rule", "Shape"]
+__all__ = ["FileFacts", "LeftAsItIs", "OldOperation", "Rule", "ShapedType", "SpellingChange"]
 
 _EXTENT = re.compile(r"\s*(\?|[0-9]+)\s*x")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SpellingChange:
     """One change to a file.
 
     Args:
@@ -35,7 +35,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftAsItIs:
     """What is older and stays, as nothing today says the same.
 
     Args:
@@ -57,7 +57,7 @@ def _shown(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapedType:
     """The type of a tensor, memref or vector.
 
     Args:
@@ -95,7 +95,7 @@ class Shape:
         return f"{kind}<{extents}{self.element}>"
 
 
-class Facts:
+class FileFacts:
     """What a file says about names: attributes, types, constants.
 
     Args:
@@ -145,7 +145,7 @@ class Facts:
         self._taken.add(found)
         return found
 
-    def shape(self, mlir: str) -> Shape:
+    def shape(self, mlir: str) -> ShapedType:
         """Returns the shape of a type.
 
         Raises:
@@ -159,10 +159,10 @@ class Facts:
         while found := _EXTENT.match(rest):
             extents.append(None if found[1] == "?" else int(found[1]))
             rest = rest[found.end() :]
-        return Shape(kind.strip(), tuple(extents), rest.strip())
+        return ShapedType(kind.strip(), tuple(extents), rest.strip())
 
 
-class Operation:
+class OldOperation:
     """An operation in a file.
 
     Args:
@@ -171,7 +171,7 @@ class Operation:
         facts: what the file says about names.
     """
 
-    def __init__(self, text: MlirText, at: int, facts: Facts) -> None:
+    def __init__(self, text: MlirText, at: int, facts: FileFacts) -> None:
         self.text = text
         self.at = at
         self.facts = facts
@@ -220,4 +220,4 @@ class Operation:
         return at
 
 
-Rule = Callable[[Operation], Iterable[Edit]]
+Rule = Callable[[OldOperation], Iterable[Edit]]

@@ -125,9 +125,9 @@ func.func @ends(%A: tensor<?x?xf64, #CSR>) -> memref<?xi32> {
 
 MIGRATE = """Files that older releases of LLVM read, back to 13, are rewritten by `mlir-sparse migrate` to what the
 bindings of today read: encodings, operations and types that were renamed or have another syntax, and the commands of
-RUN lines. Each change is listed; comments, strings, the layout and the names of everything stay. `--in-place` and `-o` write,
-`--check` exits with 1 where something would change, and a folder is migrated file by file. `ms.encoding` and `-f` read
-the older encodings too. `old.mlir`, of LLVM 16:"""
+RUN lines. Each change is listed; comments, strings, the layout and the names of everything stay. `--in-place` and `-o`
+write, `--check` exits with 1 where something would change, and a folder is migrated file by file. `ms.encoding` and
+`-f` read the older encodings too. `old.mlir`, of LLVM 16:"""
 
 LEFT = """What nothing today says the same way stays as it is and is named, so that no program means something else
 afterwards: of the 68 integration programs of LLVM 16, 59 pass their own FileCheck lines once migrated
