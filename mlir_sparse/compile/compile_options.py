@@ -123,3 +123,18 @@ class CompileOptions:
                 f"expected a schedule for one statement without ranges, but got schedule='{schedule}' for "
                 f"{statements} in a comprehension: compile the statement apart, or leave it out"
             )
+
+    def refuse_with_alternative(self, semiring: object, optimize: object) -> None:
+        """Refuses options that an alternative has decided.
+
+        Raises:
+            UnsupportedError: if there is one.
+        """
+        decided = {"semiring": semiring is None, "optimize": optimize is None, "target": self.target == "cpu"}
+        decided["schedule"] = not self.tuned and self.schedule.order is None
+        for name, absent in decided.items():
+            if not absent:
+                raise UnsupportedError(
+                    f"expected no {name}= with an alternative, which says how a statement is computed on the "
+                    "processor, but got one: leave it out, or pass the text"
+                )

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlir_sparse import notation
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, is_in_chunks
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import (
@@ -29,7 +30,7 @@ from mlir_sparse.compile.switching_kernel import switching
 from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import DTypeError, OperandError, UnsupportedError
+from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, under
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.plan.schedule import STATIC, Schedule
@@ -148,7 +149,7 @@ def compile(
         return compile_composed(parse, compile, text, by_name(named, tensors), asked)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
-        _check_alternative(options, semiring, optimize)
+        options.refuse_with_alternative(semiring, optimize)
         return _as_chosen(text, by_name(named, tensors) or dict(text.spec.inputs), out, options)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
     comprehension = as_comprehension(assignment)
@@ -190,18 +191,6 @@ def _sketches(spec: KernelSpec, given: Mapping[str, Any]) -> DataSketches | None
     if any(isinstance(one, TensorType | str) for one in given.values()):
         return None
     return sketches_of(spec, lambda name: operand_check.value_of(name, given[name]), looks_later=True)
-
-
-def _check_alternative(options: CompileOptions, semiring: Any, optimize: Any) -> None:
-    """Refuses options that an alternative has decided."""
-    decided = {"semiring": semiring is None, "optimize": optimize is None, "target": options.target == "cpu"}
-    decided["schedule"] = not options.tuned and options.schedule.order is None
-    for name, absent in decided.items():
-        if not absent:
-            raise UnsupportedError(
-                f"expected no {name}= with an alternative, which says how a statement is computed on the processor, "
-                f"but got one: leave it out, or pass the text"
-            )
 
 
 def _as_chosen(chosen: Alternative, given: dict[str, Any], out: Any, options: CompileOptions) -> Kernel:
@@ -371,10 +360,12 @@ def evaluate(
         return result
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
-        _check_alternative(options, semiring, optimize)
+        options.refuse_with_alternative(semiring, optimize)
         given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
         return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
+    if any(map(is_in_chunks, given.values())):
+        return evaluated_in_chunks(assignment, given, out, options)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))

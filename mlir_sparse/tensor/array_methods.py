@@ -10,6 +10,8 @@ import numpy as np
 from mlir_sparse.tensor.python_operators import Operators, perform
 
 if TYPE_CHECKING:
+    from mlir_sparse.encoding.encoding_value import Encoding
+    from mlir_sparse.tensor.level_storage import LevelStorage
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 __all__ = ["ArrayMethods"]
@@ -28,7 +30,26 @@ class ArrayMethods(Operators):
 
     __slots__ = ()
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes  # what schedulers that move and spill tensors go by
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        storage = self.storage
+        return "SparseTensor", str(self.encoding), self.shape, storage.level_sizes, storage.view, storage.buffers()
+
     if TYPE_CHECKING:
+
+        @property
+        def nbytes(self) -> int:
+            """Returns the bytes of all buffers."""
+
+        @property
+        def encoding(self) -> Encoding:
+            """Returns the encoding, with widths."""
+
+        @property
+        def storage(self) -> LevelStorage:
+            """Returns positions and coordinates by level, and the values."""
 
         @property
         def shape(self) -> tuple[int, ...]:

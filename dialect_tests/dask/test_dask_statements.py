@@ -1,0 +1,166 @@
+"""Statements on `dask.array`s: equal to the whole on every scheduler, and with workers that die."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+
+da = pytest.importorskip("dask.array")
+msd = pytest.importorskip("mlir_sparse.dask")
+
+_RANDOM = np.random.default_rng(3)
+D = np.where(_RANDOM.random((400, 300)) < 0.05, _RANDOM.random((400, 300)), 0)
+x, z, B = _RANDOM.random(300), _RANDOM.random(400), _RANDOM.random((300, 4))
+
+STATEMENTS: dict[str, tuple[dict[str, Any], Any]] = {
+    "y(i) = A(i,j) * x(j)": ({"x": x}, D @ x),
+    "y(j) = A(i,j) * z(i)": ({"z": z}, z @ D),
+    "Y(i,k) = A(i,j) * B(j,k)": ({"B": B}, D @ B),
+    "r(i) = z(i) - A(i,j) * x(j)": ({"x": x, "z": z}, z - D @ x),
+    "s = A(i,j)": ({}, D.sum()),
+    "m(j) = max(i : A(i,j))": ({}, D.max(axis=0)),
+    "C(i,j) = A(i,k) * P(j,k)": ({"P": ms.tensor(D)}, D @ D.T),
+    "Z(i,j) = A(i,j) + P(i,j)": ({"P": ms.tensor(D)}, 2 * D),
+    "G(i,j) = A(k,i) * P(k,j)": ({"P": ms.tensor(D)}, D.T @ D),
+}
+
+
+def _array(found: Any) -> np.ndarray:
+    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
+
+
+@pytest.mark.parametrize("pieces", [1, 5, 17])
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements_on_parts_are_those_on_the_whole(text: str, pieces: int) -> None:
+    named, wanted = STATEMENTS[text]
+    A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=pieces)
+    found = msd.evaluate(text, A=A, **named)
+    assert found.shape == np.shape(wanted)
+    np.testing.assert_allclose(_array(found.compute(scheduler="threads")), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR", "COO", "BSR(4, 3)", "DIA"])
+def test_parts_of_every_storage(storage: str) -> None:
+    whole = ms.tensor(D, storage)
+    A = msd.from_tensor(whole, pieces=6)
+    assert sum(A.chunks[0]) == 400
+    np.testing.assert_array_equal(_array(A.compute(scheduler="synchronous")), D)
+    found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=da.from_array(x, chunks=70))
+    np.testing.assert_allclose(found.compute(scheduler="synchronous"), D @ x, rtol=1e-10)
+
+
+def test_evaluate_of_the_package_gives_a_dask_array_under_semirings_too() -> None:
+    A = msd.from_tensor(ms.tensor(D), pieces=4)
+    found = ms.evaluate("d(j) = A(i,j) * z(i)", A=A, z=z, semiring="min_plus")
+    assert isinstance(found, da.Array)
+    whole = ms.evaluate("d(j) = A(i,j) * z(i)", A=ms.tensor(D), z=z, semiring="min_plus")
+    np.testing.assert_array_equal(found.compute(scheduler="synchronous"), whole)
+    longest = ms.monoid(lambda a, b: ms.where(abs(a) > abs(b), a, b), 0.0)
+    found = ms.evaluate("m(j) = f(i : A(i,j))", f=longest, A=A)
+    np.testing.assert_array_equal(found.compute(scheduler="synchronous"), D.max(axis=0))
+    with pytest.raises(ms.UnsupportedError, match="without target="):
+        ms.evaluate("d(j) = A(i,j) * z(i)", A=A, z=z, deterministic=True)
+
+
+def test_parts_have_about_as_many_entries() -> None:
+    skewed = np.zeros((1000, 200))
+    skewed[:100, :40] = 1
+    skewed[np.arange(1000), np.arange(1000) % 200] = 1
+    A = msd.from_tensor(ms.tensor(skewed, "CSR"), pieces=8)
+    entries = [A.blocks[number].compute(scheduler="synchronous").nbytes for number in range(A.numblocks[0])]
+    assert len(entries) == 8
+    assert max(entries) < 1.2 * np.mean(entries)
+
+
+def test_the_cut_that_moves_least_is_taken_and_explained() -> None:
+    A = msd.from_tensor(ms.tensor(D), pieces=4)
+    told = msd.explain("y(i) = z(i) - A(i,j) * x(j)", A=A, x=x, z=z)
+    assert told.startswith("cut along i: axis 0 of z, axis 0 of A; each piece reads all of x")
+    assert "4 tasks, 9.38 KiB read whole by every piece" in told
+    assert "not along j: z(i) lacks j: each piece would count it" in told
+    with pytest.raises(ms.UnsupportedError, match="z\\(i\\) lacks j"):
+        msd.evaluate("y(i) = z(i) - A(j,i) * x(j)", A=A, x=z, z=x, along="j")
+
+
+def test_iterate_hands_over_steps_ahead() -> None:
+    square = ms.tensor(D[:, :] @ np.ones((300, 400)) / 4e4 + np.eye(400))
+    A = msd.from_tensor(square, pieces=4)
+    step = lambda v, A: msd.evaluate("y(i) = A(i,j) * v(j)", A=A, v=v)  # noqa: E731
+    last = list(msd.iterate(step, z, A, times=5))[-1]
+    wanted = z
+    for _ in range(5):
+        wanted = square.to_numpy() @ wanted
+    np.testing.assert_allclose(last.compute(scheduler="synchronous"), wanted, rtol=1e-10)
+
+
+def test_files_and_functions_are_read_by_tasks(tmp_path: Path) -> None:
+    whole = ms.tensor(D, "CSR")
+    for number in range(4):
+        ms.write(tmp_path / f"{number}.npz", whole[100 * number : 100 * number + 100])
+    from_files = msd.from_files(tmp_path, chunk_bytes=30_000)
+    from_function = msd.from_source(
+        lambda low, high: D[low:high], shape=D.shape, type="f64[?,?] CSR", cuts=[0, 150, 150, 400]
+    )
+    for A in (from_files, from_function):
+        found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x)
+        np.testing.assert_allclose(found.compute(scheduler="threads"), D @ x, rtol=1e-10)
+    with pytest.raises(ms.OperandError, match="expected cuts that ascend from 0 to 400"):
+        msd.from_source(lambda low, high: D, shape=D.shape, type="f64[?,?] CSR", cuts=[0, 300])
+
+
+def test_tasks_of_pieces_are_small() -> None:
+    A = msd.from_tensor(ms.tensor(D), pieces=5)
+    graph = dict(msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x).__dask_graph__())
+    pieces = [
+        len(pickle.dumps(task)) for key, task in graph.items() if isinstance(key, tuple) and key[0].startswith("y")
+    ]
+    assert len(pieces) == 5
+    assert max(pieces) < 500
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="320MiB", dashboard_address=None
+        ) as processes,
+        distributed.Client(processes) as client,
+    ):
+        yield client
+
+
+@pytest.mark.timeout(90)
+def test_two_processes_compute_what_one_does(cluster: Any) -> None:
+    A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=4)
+    for text in ("y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * z(i)", "C(i,j) = A(i,k) * P(j,k)"):
+        named, wanted = STATEMENTS[text]
+        np.testing.assert_allclose(_array(msd.evaluate(text, A=A, **named).compute()), wanted, rtol=1e-10)
+
+
+def _killed_once(flag: str) -> Callable[[int, int], Any]:
+    def read(low: int, high: int) -> Any:
+        if low == 100 and not os.path.exists(flag):
+            Path(flag).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ms.tensor(D[low:high], "CSR")
+
+    return read
+
+
+@pytest.mark.timeout(90)
+def test_a_worker_that_is_killed_is_replaced(cluster: Any, tmp_path: Path) -> None:
+    flag = str(tmp_path / "killed")
+    A = msd.from_source(_killed_once(flag), shape=D.shape, type="f64[?,?] CSR", cuts=[0, 100, 200, 400])
+    found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x).compute()
+    assert os.path.exists(flag)
+    np.testing.assert_allclose(found, D @ x, rtol=1e-10)

@@ -1,0 +1,146 @@
+"""Tensors as `dask.array`s, cut along one dimension."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import dask.array
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import OperandError
+from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.files.tensor_source import TensorSource, source
+
+__all__ = ["array_of_chunks", "from_files", "from_source", "from_tensor", "meta_of"]
+
+
+def from_tensor(whole: Any, /, *, pieces: int = 8, along: int | None = None) -> dask.array.Array:
+    """Returns a tensor as a dask.array, cut so that each chunk has about as many entries.
+
+    The chunks are nodes of the graph: what a worker loses is sent again. A chunk shares the memory of the tensor in
+    this process.
+
+    Args:
+        whole: a SparseTensor, or anything that `tensor` takes.
+        pieces: the number of chunks; fewer where there are fewer rows, or blocks of them.
+        along: the dimension that is cut; that of the outermost level by default.
+
+    >>> A = from_tensor(np.eye(6), pieces=3)
+    >>> A.chunks, type(A.blocks[0].compute()).__name__
+    (((2, 2, 2), (6,)), 'SparseTensor')
+    """
+    given = whole if isinstance(whole, SparseTensor) else tensor(whole)
+    if isinstance(pieces, bool) or not isinstance(pieces, int) or pieces < 1:
+        raise OperandError(f"expected one piece or more, but got pieces={pieces!r}")
+    parts = source(given, along=along)
+    bounds = _balanced(parts, pieces)
+    name = f"tensor-{tokenize(given, bounds, parts.axis)}"
+    tasks = {
+        _key(name, number, given.ndim, parts.axis): parts.read(low, high)
+        for number, (low, high) in enumerate(pairwise(bounds))
+    }
+    return array_of_chunks(name, tasks, [], given.shape, given.type, parts.axis, bounds)
+
+
+def from_files(files: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], /, **options: Any) -> dask.array.Array:
+    """Returns tensors in files that follow one another along a dimension as a dask.array; a task reads each.
+
+    Args:
+        files: the files in order, or a folder; see `mlir_sparse.source`.
+        options: of `from_source`.
+    """
+    return from_source(source(files), **options)
+
+
+def from_source(
+    given: TensorSource | Callable[[int, int], Any],
+    /,
+    *,
+    shape: Sequence[int] | None = None,
+    type: str | TensorType | None = None,
+    nbytes: int | None = None,
+    along: int | None = None,
+    chunk_bytes: int = 64 << 20,
+    cuts: Sequence[int] | None = None,
+) -> dask.array.Array:
+    """Returns a tensor that is read in parts as a dask.array; a task reads each chunk, and reads it again when lost.
+
+    Args:
+        given: a source, or a function of two coordinates that returns the part between them.
+        shape: as for `mlir_sparse.source`; for a function only, like the next two.
+        type: likewise.
+        nbytes: likewise.
+        along: the dimension of the parts.
+        chunk_bytes: about how many bytes a chunk has.
+        cuts: where chunks begin, and the extent, in place of `chunk_bytes`.
+
+    >>> A = from_source(lambda low, high: np.eye(6)[low:high], shape=(6, 6), type="f64[?,?] CSR", cuts=[0, 2, 6])
+    >>> A.chunks
+    ((2, 4), (6,))
+    """
+    size = nbytes if nbytes is not None or isinstance(given, TensorSource) or cuts is None else 0
+    parts = source(given, along=along, shape=shape, type=type, nbytes=size)
+    bounds = list(parts.bounds(chunk_bytes)) if cuts is None else [int(cut) for cut in cuts]
+    extent = parts.shape[parts.axis]
+    if bounds[0] != 0 or bounds[-1] != extent or any(low > high for low, high in pairwise(bounds)):
+        raise OperandError(f"expected cuts that ascend from 0 to {extent}, but got {bounds}")
+    name = f"read-{tokenize(parts, bounds)}"
+    tasks = {
+        _key(name, number, len(parts.shape), parts.axis): (parts.read, low, high)
+        for number, (low, high) in enumerate(pairwise(bounds))
+    }
+    return array_of_chunks(name, tasks, [], parts.shape, parts.type, parts.axis, bounds)
+
+
+def _key(name: str, number: int, rank: int, axis: int) -> tuple[str | int, ...]:
+    return (name, *(number if dim == axis else 0 for dim in range(rank)))
+
+
+def _balanced(parts: TensorSource, pieces: int) -> list[int]:
+    """Returns bounds of chunks of about as many bytes; each begins a block."""
+    extent = parts.shape[parts.axis]
+    total, bounds = parts.nbytes_between(0, extent), [0]
+    for piece in range(1, pieces):
+        low, high, wanted = bounds[-1], extent, total * piece / pieces
+        while high - low > parts.unit:  # the first multiple of the unit with at least so many bytes before it
+            middle = low + (high - low) // 2 // parts.unit * parts.unit
+            if middle == low:
+                middle = low + parts.unit
+            if parts.nbytes_between(0, middle) < wanted:
+                low = middle
+            elif high == middle:
+                break
+            else:
+                high = middle
+        bound = min(extent, -(-high // parts.unit) * parts.unit)
+        if bound > bounds[-1]:
+            bounds.append(bound)
+    return bounds if bounds[-1] == extent and extent else [*bounds, extent]
+
+
+def meta_of(kind: TensorType) -> Any:
+    """Returns the empty array or tensor by which Dask knows what chunks are."""
+    empty = np.zeros((0,) * len(kind.shape), kind.dtype.numpy)
+    return empty if kind.encoding is None else tensor(empty, kind.encoding)
+
+
+def array_of_chunks(
+    name: str,
+    tasks: dict[Any, Any],
+    dependencies: Sequence[Any],
+    shape: Sequence[int],
+    kind: TensorType,
+    axis: int | None,
+    bounds: Sequence[int],
+) -> dask.array.Array:
+    """Returns the dask.array of tasks that give its chunks, which follow one another along one axis."""
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=list(dependencies))
+    own = tuple(high - low for low, high in pairwise(bounds))
+    chunks = tuple(own if dim == axis else (extent,) for dim, extent in enumerate(shape))
+    return dask.array.Array(graph, name, chunks, meta=meta_of(kind), shape=tuple(shape))
