@@ -21,8 +21,8 @@ from mlir_sparse.plan.algebra import statement_parts
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
 from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
 from mlir_sparse.plan.algebra.estimates import Estimates
-from mlir_sparse.plan.algebra.kept_form import kept_form
-from mlir_sparse.plan.algebra.normal_form import Opaque
+from mlir_sparse.plan.algebra.normal_form import NormalForm, Opaque
+from mlir_sparse.plan.algebra.statement_forms import kept_form, new_sums, opened_form
 from mlir_sparse.plan.algebra.statement_ways import StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 
@@ -216,6 +216,37 @@ def test_forms_are_found_once_for_a_statement() -> None:
     assignment = with_explicit_sums(parse("y(i) = A(i,j) * x(j)"))
     assert kept_form(assignment, cancels=False) is kept_form(assignment, cancels=False)
     assert with_explicit_sums(parse("y(i) = A(i,j) * x(j)")) == assignment
+
+
+def test_sums_of_a_form_are_those_that_no_form_before_has() -> None:
+    statement = with_explicit_sums(parse("y(i) = (A(i,j) + B(i,j)) * x(j)"))
+    kept, opened = (new_sums(statement, number, cancels=False) for number in range(2))
+    # Factored again, the second form is the first.
+    assert [(is_factored, len(terms)) for is_factored, terms in (*kept, *opened)] == [(False, 1), (False, 2)]
+    written = with_explicit_sums(parse("y(i) = A(i,j) * x(j) + B(i,j) * x(j)"))
+    assert [is_factored for is_factored, _ in new_sums(written, 0, cancels=False)] == [False, True]
+    assert opened_form(with_explicit_sums(parse("y(i) = A(2*i,j) * x(j)")), 0, cancels=False) is None
+    assert new_sums(with_explicit_sums(parse("y(i) = A(2*i,j) * x(j)")), 0, cancels=False) == ()
+
+
+@pytest.mark.parametrize("text", ["D(i,l) = A(i,j) * B(j,k) * C(k,l)", "y(i) = (A(i,j) + B(i,j)) * C(j,k) * x(k)"])
+def test_plans_for_other_data_begin_with_the_same_forms(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    statement, few = with_explicit_sums(parse(text)), matrix(20_000, 20_000, 0.01)
+    first, other = (
+        {name: one for name, one in {**facts, "x": VECTOR}.items() if name in statement.inputs}
+        for facts in ({"A": SQUARE, "B": SQUARE, "C": few}, {"A": few, "B": SQUARE, "C": SQUARE})
+    )
+    before = choose_rewriting(statement, first)
+    looked_at = recorded(monkeypatch, NormalForm, "of")
+    after = choose_rewriting(statement, other)
+    assert looked_at == []
+    assert before is not None
+    assert after is not None
+    assert after != before
+    opened_form.cache_clear()
+    new_sums.cache_clear()
+    assert choose_rewriting(statement, other) == after
+    assert looked_at != []
 
 
 def test_accesses_know_their_variables() -> None:

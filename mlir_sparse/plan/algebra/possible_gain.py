@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 from mlir_sparse.notation import Access, Assignment, Reduce, walk
 from mlir_sparse.plan.algebra.common_factors import factored
-from mlir_sparse.plan.algebra.kept_form import kept_form
 from mlir_sparse.plan.algebra.normal_form import ProductTerm, Sum, variables_of
+from mlir_sparse.plan.algebra.statement_forms import kept_form
 
 __all__ = ["may_gain"]
 

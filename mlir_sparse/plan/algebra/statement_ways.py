@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -12,10 +12,8 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER, WIDE_TYPES, DType
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK
-from mlir_sparse.plan.algebra.common_factors import factored
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
 from mlir_sparse.plan.algebra.finite_values import makes_finite
-from mlir_sparse.plan.algebra.kept_form import KeptForm, kept_form
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
 from mlir_sparse.plan.algebra.masked_functions import mask_of, with_masks_inside
 from mlir_sparse.plan.algebra.normal_form import (
@@ -23,11 +21,18 @@ from mlir_sparse.plan.algebra.normal_form import (
     NoNormalFormError,
     NormalForm,
     ProductTerm,
-    Sum,
     expression_of,
     variables_of,
 )
 from mlir_sparse.plan.algebra.part_store import PartStore
+from mlir_sparse.plan.algebra.statement_forms import (
+    OpenedForm,
+    kept_form,
+    keyed_sums,
+    new_sums,
+    opened_form,
+    unseen,
+)
 from mlir_sparse.plan.algebra.statement_parts import Statement
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.spec import Rewriting, result_dtype
@@ -140,6 +145,7 @@ class StatementWays:
         extents = _extents(assignment, facts)
         kept = kept_form(assignment, cancels=cancels)
         plain = self._plain = kept is not None and kept.is_plain
+        self._has_parts_inside = kept is not None and bool(kept.inside)
         dtypes = {one.kind.dtype for one in facts.values()}
         itemsize = max([_made_in(dtype).itemsize for dtype in dtypes], default=8)
         numbers, has_blas = has_blas, has_blas and len(dtypes) == 1 and dtypes <= set(WIDE_TYPES)
@@ -158,6 +164,8 @@ class StatementWays:
         if masked is not assignment.value:
             written, self._assignment, self._value = self._first.as_written, replace(assignment, value=masked), masked
             self._empty.rules[KEEP_MASK] = None
+            kept = kept_form(self._assignment, cancels=cancels)
+            self._has_parts_inside = kept is not None and bool(kept.inside)
             self._first = replace(self._form(0), changed=True, as_written=written)
         results = self._first.nests
         # An array has zeros where a sparse result has no entries, and they meet what functions make there.
@@ -231,21 +239,22 @@ class StatementWays:
         seen, chosen, form = set[object](), 0, self._first
         choices = form.choices
         while True:
-            sums = [form.terms, *factored(form.terms)]
-            for count, terms in enumerate(sums):
-                known = len(seen)
-                seen.add(_unordered(terms) if choices or len(sums) > 1 else None)
-                if terms and len(seen) > known:
-                    yield form if count == 0 else self._factored(form, terms)
+            for is_factored, terms in self._new_sums(chosen, form, seen):
+                yield self._factored(form, terms) if is_factored else form
             chosen += 1
             if chosen >= min(1 << choices, _MOST) or self._empty.nests.work > _WORK:
                 return
             try:
                 form = self._form(chosen)
             except NoNormalFormError:  # a product does not use all variables that the sum around it is over
-                form = replace(form, terms=())
                 continue
             choices = max(choices, form.choices)
+
+    def _new_sums(self, chosen: int, form: _Form, seen: set[object]) -> Iterable[tuple[bool, tuple[ProductTerm, ...]]]:
+        """Returns the sums of a form that no form before has, and whether common factors are pulled out of them."""
+        if self._has_parts_inside:
+            return unseen(keyed_sums(form.terms, alone=form.choices == 0), seen)
+        return new_sums(self._assignment, chosen, cancels=self._cancels)
 
     def _factored(self, form: _Form, terms: tuple[ProductTerm, ...]) -> _Form:
         """Returns a form with common factors pulled out."""
@@ -256,9 +265,7 @@ class StatementWays:
     def _form(self, chosen: int) -> _Form:
         """Returns the statement with its sums in parentheses multiplied out as the bits of a number choose."""
         statement = self._empty.fork()
-        found = self._kept_form if chosen == 0 else None
-        if found is None:
-            found = self._opened(chosen, statement)
+        found = self._opened(chosen, statement)
         times = [(statement.time_of_sums_in(term), self._nest_as_written(statement, term)) for term in found.terms]
         written = statement.written + sum([below + nest.nanoseconds for below, nest in times])
         statement.rules |= found.rules
@@ -272,18 +279,17 @@ class StatementWays:
         """Returns what one loop nest over the factors of a product takes and gives."""
         return statement.time(term.factors, self._kept, as_written=True, array=self._into_array)
 
-    @property
-    def _kept_form(self) -> KeptForm | None:
-        """Returns the statement with its sums in parentheses kept; None where functions read sums, which are parts."""
-        found = kept_form(self._assignment, cancels=self._cancels)
-        if found is None or found.inside:
-            return None
-        for name, written in found.renamed.items():
-            self._empty.extents[name] = self._empty.extents[written]
-        return found
+    def _opened(self, chosen: int, statement: Statement) -> OpenedForm:
+        """Returns the statement with some of its sums in parentheses multiplied out.
 
-    def _opened(self, chosen: int, statement: Statement) -> KeptForm:
-        """Returns the statement with some of its sums in parentheses multiplied out."""
+        Sums inside of functions are parts, which a statement for these data makes.
+        """
+        if not self._has_parts_inside:
+            found = opened_form(self._assignment, chosen, cancels=self._cancels)
+            if found is not None:
+                for name, written in found.renamed.items():
+                    self._empty.extents[name] = self._empty.extents[written]
+                return found
         form = NormalForm(
             lambda number: bool(chosen >> number & 1),
             statement.closed_sum,
@@ -293,7 +299,7 @@ class StatementWays:
         )
         terms = form.of(self._value)
         joined, rules = with_equal_terms_joined(terms, self._kept, cancels=self._cancels)
-        return KeptForm(terms, joined, (), form.renamed, form.rules | rules, bool(rules), form.choices)
+        return OpenedForm(terms, joined, (), form.renamed, form.rules | rules, bool(rules), form.choices)
 
     def _fitting(self, form: _Form, statement: Statement) -> StatementWay:
         """Returns the cheapest way whose parts fit in memory together, if there is one: of fewer and smaller parts."""
@@ -330,16 +336,6 @@ class StatementWays:
 def _made_in(dtype: DType) -> DType:
     """Returns the element type of parts: those in f16 and bf16 are made in f32, and truth values counted."""
     return INTEGER if dtype.is_truth else dtype.accumulated_in
-
-
-def _unordered(terms: tuple[ProductTerm, ...]) -> object:
-    """Returns what sums of products have in common that differ in the order of terms and factors alone."""
-    return tuple(sorted(((_factors(term), term.bound, term.negative) for term in terms), key=hash))
-
-
-def _factors(term: ProductTerm) -> tuple[object, ...]:
-    # Those that have equal hashes may stand in either order: such sums are looked at twice.
-    return tuple(sorted((_unordered(f.terms) if isinstance(f, Sum) else f for f in term.factors), key=hash))
 
 
 def _bytes_of(facts: Mapping[str, TensorFacts]) -> float:
