@@ -79,7 +79,7 @@ def test_bytes_of_views_become_zeros_and_ones() -> None:
 def test_bool_goes_out_as_it_came() -> None:
     tensor = ms.tensor(A)
     assert str(tensor.type).startswith("bool[?,?] ")
-    assert tensor.type.to_mlir().startswith("tensor<?x?xi8")
+    assert tensor.type.mlir_text().startswith("tensor<?x?xi8")
     assert "bool[6,6]" in repr(tensor)
     assert tensor.to_scipy().dtype == np.bool_
     assert_numpys(pickle.loads(pickle.dumps(tensor)), A)

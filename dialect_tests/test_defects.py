@@ -287,7 +287,7 @@ def test_n_of_m_results_that_have_no_room_are_refused(storage: str) -> None:
 )
 def test_encodings_that_the_dialect_lacks(text: str, message: str | None) -> None:
     with pytest.raises(ms.SparseError, match=message):
-        ms.encoding(text).to_mlir()
+        ms.encoding(text).mlir_text()
 
 
 # -- the modules that MLIR itself gets wrong ------------------------------------------------------------------

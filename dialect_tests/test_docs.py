@@ -133,6 +133,8 @@ def test_modules_of_ones_own_are_run(pages: dict[str, str]) -> None:
     assert "scf.for" in page
     assert "wrong.mlir:2:53: error: failed to infer lvlToDim from dimToLvl" in page
     assert "as expected" in page
+    assert "[[ 0.   2.5  0.   0. ]\n [-5.   0.   0.   0. ]\n [ 0.   0.  36.   4.5]]" in page
+    assert "[6.5 3.  8.5]" in page
     assert 'old.mlir:2: `dimLevelType = [ "dense", "compressed" ]` -> `map = (i, j)' in page
     assert "%0 = sparse_tensor.positions %A { level = 1 : index }" in page
     assert "Traceback" not in page

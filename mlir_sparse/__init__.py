@@ -36,6 +36,7 @@ from mlir_sparse.encoding import (
     TensorType,
     encoding,
 )
+from mlir_sparse.encoding.bindings_objects import install_parsers
 from mlir_sparse.errors import (
     BindingsError,
     CompileError,
@@ -233,4 +234,12 @@ def _operations() -> Mapping[str, Callable[..., Any]]:
     return OPERATIONS
 
 
+def _parsers() -> tuple[Callable[[str], Any], Callable[[str], Any]]:
+    with importing():
+        from mlir_sparse._mlir import attribute_by_caller, type_by_caller
+
+    return attribute_by_caller, type_by_caller
+
+
 install(_operations)
+install_parsers(_parsers)

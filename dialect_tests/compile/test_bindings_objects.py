@@ -16,13 +16,35 @@ from mlir_sparse.encoding import PRESETS
 @pytest.mark.parametrize("name", [name for name in PRESETS if ms.encoding(name).is_native])
 def test_encodings_pass_through_attributes(name: str) -> None:
     given = ms.encoding(name)
-    with ir.Context():
-        assert ms.encoding(ir.Attribute.parse(given.to_mlir())) == given  # type: ignore[arg-type]
+    with ir.Context() as context:
+        attribute = given.to_mlir()
+        assert attribute.context == context
+        assert ms.Encoding.from_mlir(attribute) == given
+        assert ms.encoding(attribute) == given
+        kind = ms.TensorType(ms.DType("f32"), (None,) * given.dim_rank, given)
+        assert isinstance(kind.to_mlir(), ir.RankedTensorType)
+        assert ms.TensorType.from_mlir(kind.to_mlir()) == kind
+        assert ms.Encoding.from_mlir(kind.to_mlir().encoding) == given
+    with pytest.raises(ms.OperandError, match="expected to be in a Context of the bindings"):
+        given.to_mlir()
+    with pytest.raises(ms.OperandError, match="expected to be in a Context of the bindings"):
+        kind.to_mlir()
+
+
+def test_encodings_that_the_dialect_lacks_are_no_attributes() -> None:
+    with ir.Context(), pytest.raises(ms.UnsupportedError, match="expected an encoding that the dialect can say"):
+        ms.encoding("DIA").to_mlir()
 
 
 def test_other_attributes_are_no_encodings() -> None:
     with ir.Context(), pytest.raises(ms.OperandError, match="expected an Encoding"):
         ms.encoding(ir.Attribute.parse("3 : i32"))  # type: ignore[arg-type]
+    with ir.Context():
+        for other in (ir.Attribute.parse("3 : i32"), "CSR", None, ir.Type.parse("f64")):
+            with pytest.raises(ms.OperandError, match="expected an attribute #sparse_tensor"):
+                ms.Encoding.from_mlir(other)
+            with pytest.raises(ms.OperandError, match="expected a type tensor<"):
+                ms.TensorType.from_mlir(other)
 
 
 def test_kernels_are_modules_in_the_callers_context() -> None:
@@ -45,7 +67,7 @@ def test_a_kernel_built_by_hand_runs() -> None:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.create()
         real = ir.Type.parse("f64")
-        sparse = ir.RankedTensorType.get([5, 4], real, ir.Attribute.parse(storage.to_mlir()))
+        sparse = ir.RankedTensorType.get([5, 4], real, storage.to_mlir())
         dense = ir.RankedTensorType.get([4, 3], real)
         result = ir.RankedTensorType.get([5, 3], real)
         with ir.InsertionPoint(module.body):

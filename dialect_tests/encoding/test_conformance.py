@@ -51,10 +51,10 @@ def test_what_mlir_has_no_word_for_is_read_and_kept_from_it(text: str, level: in
     assert lacks in parsed.foreign_reason
     assert f"not in the dialect: level {level} (" in parsed.describe()
     with pytest.raises(UnsupportedError) as caught:
-        parsed.to_mlir()
+        parsed.mlir_text()
     assert caught.value.message == f"expected an encoding that the dialect can say, but got {parsed.foreign_reason}"
     with pytest.raises(UnsupportedError):
-        TensorType.parse(f"f64[{','.join('?' * parsed.dim_rank)}] {text}").to_mlir()
+        TensorType.parse(f"f64[{','.join('?' * parsed.dim_rank)}] {text}").mlir_text()
 
 
 @pytest.mark.parametrize(("text", "place", "message"), WRONG)

@@ -20,7 +20,7 @@ def test_names_do_not_count_but_ranks_do() -> None:
 def test_names_are_kept_for_people_and_canonical_for_mlir() -> None:
     csc = encoding("(row, col) -> (col : dense, row : compressed)")
     assert csc.to_text() == "#sparse_tensor.encoding<{ map = (row, col) -> (col : dense, row : compressed) }>"
-    assert str(csc) == csc.to_mlir() == "#sparse_tensor.encoding<{ map = (d0, d1) -> (d1 : dense, d0 : compressed) }>"
+    assert str(csc) == csc.mlir_text() == "#sparse_tensor.encoding<{ map = (d0, d1) -> (d1 : dense, d0 : compressed) }>"
     assert csc.with_default_names().to_text() == str(csc)
     assert eval(repr(csc), {"encoding": encoding}) == csc
 

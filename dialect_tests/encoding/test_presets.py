@@ -95,7 +95,7 @@ def test_mlir_takes_every_native_preset_of_every_rank(name: str, rank: int | Non
         assert built.level_space().encoding.is_native
         return
     assert mlir.reprint(str(built)) == str(built)
-    assert mlir.type_complaint(kind.to_mlir()) is None
+    assert mlir.type_complaint(kind.mlir_text()) is None
 
 
 @pytest.mark.parametrize("name", ["csr", "Csr", " CSR ", "c-s-r", "C_S_R"])

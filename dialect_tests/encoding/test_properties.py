@@ -89,7 +89,7 @@ def test_every_map_is_read_whole_or_refused_with_a_place(text: str) -> None:
         return
     space = parsed.level_space()
     assert space.encoding.is_native
-    assert mlir.complaint(space.encoding.to_mlir()) is None
+    assert mlir.complaint(space.encoding.mlir_text()) is None
 
 
 @given(st.text() | st.lists(st.sampled_from(_FRAGMENTS), max_size=30).map("".join))
@@ -153,7 +153,7 @@ def test_types_print_and_parse_back(text: generate.Text) -> None:
         return
     kind = TensorType.parse(written)
     assert TensorType.parse(str(kind)) == kind
-    assert TensorType.parse(kind.to_mlir()) == kind
-    assert mlir.reprint_type(kind.to_mlir()) == mlir.reprint_type(
+    assert TensorType.parse(kind.mlir_text()) == kind
+    assert mlir.reprint_type(kind.mlir_text()) == mlir.reprint_type(
         f"tensor<{'?x' * kind.rank}{dtype}, {text.attribute}>"
     )

@@ -37,15 +37,15 @@ def test_parse_and_print(text: str, printed: str, mlir_text: str | None) -> None
     kind = TensorType.parse(text)
     assert str(kind) == printed
     assert TensorType.parse(printed) == kind
-    assert TensorType.parse(kind.to_mlir()) == kind
-    assert mlir.reprint_type(kind.to_mlir()) == kind.to_mlir()
-    assert mlir_text is None or kind.to_mlir() == mlir_text
+    assert TensorType.parse(kind.mlir_text()) == kind
+    assert mlir.reprint_type(kind.mlir_text()) == kind.mlir_text()
+    assert mlir_text is None or kind.mlir_text() == mlir_text
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_element_type_is_one_to_mlir(dtype: DType) -> None:
     kind = TensorType(dtype, (None, 3), encoding("CSR"))
-    assert mlir.type_complaint(kind.to_mlir()) is None
+    assert mlir.type_complaint(kind.mlir_text()) is None
 
 
 def test_widths_set_after_naming_are_printed() -> None:

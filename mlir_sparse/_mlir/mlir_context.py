@@ -9,10 +9,18 @@ from contextlib import contextmanager
 
 from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.held_interrupts import uninterrupted
+from mlir_sparse._mlir.provider import bindings_name
 from mlir_sparse.errors import OperandError
 from mlir_sparse.process.forks import no_fork
 
-__all__ = ["diagnostics_of", "mlir_context", "parse_module", "parsed_by_caller"]
+__all__ = [
+    "attribute_by_caller",
+    "diagnostics_of",
+    "mlir_context",
+    "parse_module",
+    "parsed_by_caller",
+    "type_by_caller",
+]
 
 # Idle contexts, with the number of their uses: a context never frees types and attributes.
 _spare: list[tuple[ir.Context, int]] = []
@@ -60,9 +68,27 @@ def parsed_by_caller(text: str) -> ir.Module:
     Raises:
         OperandError: if it is in none.
     """
-    if ir.Context.current is None:
-        raise OperandError("expected to be in a Context of the bindings, but got none: `with ir.Context(): ...`")
+    _check_context()
     return ir.Module.parse(text)
+
+
+def attribute_by_caller(text: str) -> ir.Attribute:
+    """Parses an attribute in the Context that the caller's own code is in; raises as `parsed_by_caller`."""
+    _check_context()
+    return ir.Attribute.parse(text)
+
+
+def type_by_caller(text: str) -> ir.Type:
+    """Parses a type in the Context that the caller's own code is in; raises as `parsed_by_caller`."""
+    _check_context()
+    return ir.Type.parse(text)
+
+
+def _check_context() -> None:
+    if ir.Context.current is None:
+        # The Context of another distribution of the bindings is none of these.
+        rule = f"expected to be in a Context of the bindings {bindings_name()}"
+        raise OperandError(f"{rule}, but got none: `with ir.Context(): ...`")
 
 
 def diagnostics_of(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """Encodings: how a tensor is stored, from and to the dialect's attribute text.
 
 An encoding's map gives each level an expression over the dimensions and a level type: `(i, j) -> (i : dense, j :
-compressed)`. The syntax is the dialect's, and goes on where the dialect ends. `Encoding.to_mlir` refuses such an
+compressed)`. The syntax is the dialect's, and goes on where the dialect ends. `Encoding.mlir_text` refuses such an
 encoding with the reason; `Encoding.level_space` gives an encoding of the same buffers that the dialect has:
 
 | spelling | means |

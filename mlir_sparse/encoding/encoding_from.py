@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from mlir_sparse.encoding.bindings_objects import bindings_text
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_parser import take_encoding
-from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.encoding_value import ATTRIBUTE, Encoding
 from mlir_sparse.encoding.map_parser import parse_slice_number
 from mlir_sparse.encoding.presets import preset_encoding
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, SparseError
@@ -75,7 +76,7 @@ def encoding(
     elif isinstance(said, Encoding):
         _refuse_parameters(given)
         result = said
-    elif (text := _attribute_text(said)) is not None:
+    elif (text := bindings_text(said, ATTRIBUTE)) is not None:
         _refuse_parameters(given)
         result = _parsed_before(text, rank)
     else:
@@ -152,11 +153,3 @@ def _with_widths(result: Encoding, pos_width: int | None, crd_width: int | None)
     pos = result.pos_width if pos_width is None else pos_width
     crd = result.crd_width if crd_width is None else crd_width
     return replace(result, pos_width=pos, crd_width=crd)
-
-
-def _attribute_text(given: object) -> str | None:
-    """Returns the text of an encoding that is an attribute of some version of the bindings; None for anything else."""
-    if "_mlir" not in type(given).__module__:
-        return None
-    text = str(given)
-    return text if text.startswith("#sparse_tensor.encoding") else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, fields, replace
+from typing import Any
 
 from mlir_sparse.affine import AffineMap, Dim
-from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
+from mlir_sparse.affine.integer_form import Digit, Form
 from mlir_sparse.classes import dataclass
+from mlir_sparse.encoding.bindings_objects import attribute_of, text_of_object
 from mlir_sparse.encoding.describe import describe
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_printer import print_attribute, print_encoding_map
@@ -21,7 +23,9 @@ from mlir_sparse.encoding.unsupported_by_dialect import foreign_reason, is_nativ
 from mlir_sparse.encoding.verify import Draft, first_fault
 from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
 
-__all__ = ["Encoding"]
+__all__ = ["ATTRIBUTE", "Encoding"]
+
+ATTRIBUTE = "#sparse_tensor.encoding"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,7 +190,7 @@ class Encoding:
     @property
     def is_blocked(self) -> bool:
         """Returns whether some dimension is split into blocks."""
-        return any(isinstance(atom, Digit) for level in self.levels for atom, _ in _terms(level))
+        return any(isinstance(atom, Digit) for level in self.levels for atom, _ in level.terms)
 
     @property
     def is_ordered(self) -> bool:
@@ -247,7 +251,7 @@ class Encoding:
 
     def block_of(self, dim: int) -> int:
         """Returns the block size of a dimension: that of the outermost blocks, or 1 without blocks."""
-        digits = [atom for level in self.levels for atom, _ in _terms(level) if isinstance(atom, Digit)]
+        digits = [atom for level in self.levels for atom, _ in level.terms if isinstance(atom, Digit)]
         return max((d.low for d in digits if d.base == Form(((Dim(dim), 1),)) and d.high is None), default=1)
 
     def level_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -351,7 +355,31 @@ class Encoding:
         """
         return level_space(self)
 
-    def to_mlir(self) -> str:
+    def to_mlir(self) -> Any:
+        """Returns the attribute as an `ir.Attribute` of MLIR's bindings, in the Context that the caller is in.
+
+        Raises:
+            OperandError: outside of a Context.
+            UnsupportedError: for an encoding that the dialect lacks.
+        """
+        return attribute_of(self.mlir_text())
+
+    @classmethod
+    def from_mlir(cls, attribute: object) -> Encoding:
+        """Returns the encoding of an `ir.Attribute` of any version of the bindings.
+
+        Raises:
+            OperandError: for any other object.
+
+        >>> Encoding.from_mlir("CSR")
+        Traceback (most recent call last):
+        mlir_sparse.errors.OperandError: expected an attribute #sparse_tensor.encoding<...> ..., but got str: CSR
+        """
+        from mlir_sparse.encoding.encoding_parser import parse_encoding  # it stands on this module
+
+        return parse_encoding(text_of_object(attribute, ATTRIBUTE, "an attribute"))
+
+    def mlir_text(self) -> str:
         """Returns the attribute text exactly as MLIR prints it.
 
         Raises:
@@ -370,8 +398,3 @@ class Encoding:
 
     def __repr__(self) -> str:
         return f"encoding({self.to_text()!r})"
-
-
-def _terms(level: LevelSpec) -> tuple[tuple[Atom, int], ...]:
-    form = form_of(level.expr)
-    return form.terms if form is not None else ()

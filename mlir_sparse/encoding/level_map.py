@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from mlir_sparse.affine import AffineExpr
+from mlir_sparse.affine.integer_form import Atom, form_of
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.level_type import LevelType
 
@@ -25,6 +26,12 @@ class LevelSpec:
     expr: AffineExpr
     type: LevelType
     name: str | None = field(default=None, compare=False)
+
+    @property
+    def terms(self) -> tuple[tuple[Atom, int], ...]:
+        """Returns the terms of its expression as an integer form; none where it has no such form."""
+        form = form_of(self.expr)
+        return form.terms if form is not None else ()
 
     def to_text(self, dim_names: Sequence[str] = (), symbol_names: Sequence[str] = ()) -> str:
         """Returns the level as it appears in a map, with the names given."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import field, fields, replace
+from typing import Any
 
 from mlir_sparse.affine.affine_parser import parse_integer
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding.bindings_objects import text_of_object, type_of
 from mlir_sparse.encoding.encoding_from import encoding as as_encoding
 from mlir_sparse.encoding.encoding_from import take_storage
 from mlir_sparse.encoding.encoding_value import Encoding
@@ -40,7 +42,7 @@ class TensorType:
 
     >>> print(TensorType.parse("f64[1000,?] CSR"))
     f64[1000,?] CSR
-    >>> TensorType.parse("f32[?]").to_mlir()
+    >>> TensorType.parse("f32[?]").mlir_text()
     'tensor<?xf32>'
     """
 
@@ -110,10 +112,29 @@ class TensorType:
         head = _MLIR_HEAD.match(text)
         return _parse_mlir(source, head) if head else _parse_brackets(source)
 
-    def to_mlir(self) -> str:
+    def to_mlir(self) -> Any:
+        """Returns the type as an `ir.Type` of MLIR's bindings, in the Context that the caller is in.
+
+        Raises:
+            OperandError: outside of a Context: `with ir.Context(): ...`.
+            UnsupportedError: for an encoding that the dialect lacks.
+        """
+        return type_of(self.mlir_text())
+
+    @classmethod
+    def from_mlir(cls, given: object) -> TensorType:
+        """Returns the type of an `ir.RankedTensorType` of any version of the bindings.
+
+        Raises:
+            OperandError: for any other object.
+            DTypeError: for elements that this package has no type for.
+        """
+        return cls.parse(text_of_object(given, "tensor", "a type"))
+
+    def mlir_text(self) -> str:
         """Returns the type as MLIR writes it."""
         sizes = "".join("?x" if size is None else f"{size}x" for size in self.shape)
-        suffix = "" if self.encoding is None else f", {self.encoding.to_mlir()}"
+        suffix = "" if self.encoding is None else f", {self.encoding.mlir_text()}"
         return f"tensor<{sizes}{self.dtype.mlir}{suffix}>"
 
     def __str__(self) -> str:

@@ -13,8 +13,8 @@ __all__ = ["element_type", "indexing_map", "iterator_types", "tensor_type"]
 
 
 def tensor_type(kind: TensorType) -> ir.Type:
-    """Returns the `tensor<...>` type, which MLIR parses from the text of `TensorType.to_mlir`."""
-    return ir.Type.parse(kind.to_mlir())
+    """Returns the `tensor<...>` type, which MLIR parses from the text of `TensorType.mlir_text`."""
+    return ir.Type.parse(kind.mlir_text())
 
 
 def element_type(dtype: DType) -> ir.Type:

@@ -171,7 +171,7 @@ class SparseTensor(ArrayMethods):
         """Returns the type that kernels are compiled for: any shape of this element type and encoding.
 
         >>> from mlir_sparse.tensor import tensor
-        >>> print(tensor([0, 7, 0]).type.to_mlir())
+        >>> print(tensor([0, 7, 0]).type.mlir_text())
         tensor<?xi64, #sparse_tensor.encoding<{ map = (d0) -> (d0 : compressed), posWidth = 32, crdWidth = 32 }>>
         """
         return TensorType(self._dtype, (None,) * self.ndim, self.encoding)

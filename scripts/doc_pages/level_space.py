@@ -48,7 +48,7 @@ def rewritings() -> Iterator[Rewriting]:
         encoding, rank = preset_encoding(preset), preset.default_rank
         kernel = ms.compile(KERNELS[rank], A=ms.TensorType(ms.DType("f64"), (None,) * rank, encoding), x="f64[?]")
         try:
-            encoding.to_mlir()
+            encoding.mlir_text()
             refusal = None
         except ms.UnsupportedError as error:
             refusal = error.message
@@ -73,7 +73,7 @@ def section(one: Rewriting) -> str:
     refusal = one.refusal or (
         "MLIR takes this text, but the sparsifier cannot lower it; see the reason in the plan below"
     )
-    heading = "Why <code>to_mlir()</code> refuses it" if one.refusal else "What <code>to_mlir()</code> says"
+    heading = "Why <code>mlir_text()</code> refuses it" if one.refusal else "What <code>mlir_text()</code> says"
     doc = one.preset.doc[:1].upper() + one.preset.doc[1:]
     return "\n".join(
         [

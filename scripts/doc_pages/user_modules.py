@@ -109,6 +109,58 @@ RUNNER = """`mlir-sparse runner` stands for `mlir-runner`, so that RUN lines of 
 DIAGNOSTICS = """Diagnostics have their place in the file, and comments may expect them:"""
 
 
+BINDINGS = """Modules may be built with MLIR's bindings: those that this package runs on (`torch_mlir`, or `mlir` of a
+build of LLVM). `Encoding.to_mlir()` and `TensorType.to_mlir()` are attributes and types in the Context that the caller
+is in, `from_mlir` reads them, and `kernel.module(stage)` is a kernel of this package as an `ir.Module` there. A kernel
+by hand, SDDMM, which OpDSL turns into a `linalg.generic` on a sparse operand:"""
+
+BY_HAND = """
+from torch_mlir import ir
+from torch_mlir.dialects import arith, func, linalg
+from torch_mlir.dialects.linalg.opdsl.lang import D, S, ScalarDef, TensorDef, T, linalg_structured_op
+
+@linalg_structured_op
+def sampled(
+    A=TensorDef(T, S.M, S.N), B=TensorDef(T, S.M, S.K), C=TensorDef(T, S.K, S.N), Y=TensorDef(T, S.M, S.N, output=True)
+):
+    Y[D.m, D.n] += A[D.m, D.n] * B[D.m, D.k] * C[D.k, D.n]
+
+csr = ms.encoding("CSR").with_widths(32, 32)
+with ir.Context(), ir.Location.unknown():
+    module = ir.Module.create()
+    sparse = ms.TensorType.parse("f64[?,?] CSR").to_mlir()
+    sparse = ir.RankedTensorType.get(sparse.shape, sparse.element_type, csr.to_mlir())
+    dense = ms.TensorType.parse("f64[?,?]").to_mlir()
+    with ir.InsertionPoint(module.body):
+
+        @func.FuncOp.from_py_func(sparse, dense, dense, dense)
+        def sddmm(A, B, C, Y):
+            return sampled(A, B, C, outs=[Y])
+
+    print(module)
+    print(ms.Encoding.from_mlir(sparse.encoding) == csr)
+    kernel = ms.module(module)
+
+A = ms.read("A.mtx", csr)
+B, C = np.arange(6.0).reshape(3, 2), np.ones((2, 4))
+print(kernel.sddmm(A, B, C, np.zeros((3, 4))))
+"""
+
+BACK = """The other way: what this package makes of a statement, with a sum in the place of its product:"""
+
+CHANGED = """
+spmv = ms.compile("y(i) = A(i,j) * x(j)", A=ms.TensorType(ms.DType("f64"), (None, None), csr), x="f64[?]")
+with ir.Context(), ir.Location.unknown():
+    module = spmv.module("linalg")
+    generic = next(op for op in module.body.operations[0].regions[0].blocks[0] if op.name == "linalg.generic")
+    mul = next(op for op in generic.regions[0].blocks[0] if op.name == "arith.mulf")
+    with ir.InsertionPoint(mul):
+        mul.result.replace_all_uses_with(arith.AddFOp(*mul.operands).result)
+    mul.operation.erase()
+    added = ms.module(module)
+print(added.kernel(A, np.ones(4), np.zeros(3)))
+"""
+
 OLD = """\
 #CSR = #sparse_tensor.encoding<{
   dimLevelType = [ "dense", "compressed" ], // rows
@@ -179,6 +231,11 @@ def _parts(folder: Path) -> list[str]:
         markup.pre(WRONG.strip()),
         _command("mlir-sparse opt wrong.mlir"),
         _command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
+        markup.anchor("Objects of the bindings"),
+        markup.paragraph(BINDINGS),
+        _session(BY_HAND, names),
+        markup.paragraph(BACK),
+        _session(CHANGED, names),
         markup.anchor("Files of older releases"),
         markup.paragraph(MIGRATE),
         markup.pre(OLD.strip()),
