@@ -347,3 +347,40 @@ def test_interrupts_arrive_in_the_middle_of_a_long_call(threads: int) -> None:
     assert seconds_to_interrupt(lambda: kernel(A, B, out=out), 0.1) < 1
     assert out.min() < 1500, "the call had ended"
     np.testing.assert_array_equal(kernel(ms.tensor(np.eye(1500), "CSR"), B, out=out), B)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2", "?", "c16"])
+@pytest.mark.parametrize("ring", ["min_plus", "max_times", "or_and", "and_or", "times_first", "plus_pair"])
+def test_semirings_whose_results_are_combined(ring: str, dtype: str) -> None:
+    """Along a variable that is summed, chunks' results meet by the semiring's addition."""
+    random = np.random.default_rng(6)
+    dense = np.where(random.random((ROWS, COLUMNS)) < 0.4, random.integers(1, 4, (ROWS, COLUMNS)), 0).astype(dtype)
+    A, z = ms.tensor(dense, "CSR"), random.integers(1, 3, ROWS).astype(dtype)
+    try:
+        kernel = ms.compile("d(j) = A(i,j) * z(i)", A=A, z=z, semiring=ring)
+    except ms.SparseError as error:  # complex numbers have no order
+        assert dtype == "c16", error
+        return
+    found = []
+    for threads in THREADS:
+        ms.set_num_threads(threads)
+        found.append(kernel(A, z))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+    if dtype in ("f8", "i8") or ring in ("or_and", "and_or"):
+        refused = "c16" if ring not in ("times_first", "plus_pair") else ""
+        assert dtype == refused or "combined in order" in kernel.explain()
+
+
+@pytest.mark.parametrize("operator", ["or", "and", "prod", "max", "min"])
+def test_reductions_with_a_target_that_is_read(operator: str) -> None:
+    """What the target had counts once, whatever number it is."""
+    dense = power_law() % 3
+    word = {"prod": "*"}.get(operator, operator)
+    target = np.arange(COLUMNS, dtype=float) % 4
+    found = []
+    for threads in THREADS:
+        ms.set_num_threads(threads)
+        found.append(ms.evaluate(f"y(j) {word}= A(i,j)", A=ms.tensor(dense, "CSR"), y=target.copy()))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])

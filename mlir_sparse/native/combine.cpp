@@ -30,6 +30,48 @@ struct Min {
   }
 };
 
+struct Product {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>)  // wraps around, as in NumPy
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    else
+      return a * b;
+  }
+};
+
+bool is_true(Truth value) { return value.byte != 0; }
+
+template <class T>
+bool is_true(T value) {
+  return value != T{0};
+}
+
+template <class T>
+T as_truth(bool value) {
+  return static_cast<T>(value);
+}
+
+template <>
+Truth as_truth<Truth>(bool value) {
+  return Truth{static_cast<std::uint8_t>(value)};
+}
+
+// Whether any, and whether all; both give 0 or 1.
+struct Or {
+  template <class T>
+  static T of(T a, T b) {
+    return as_truth<T>(is_true(a) || is_true(b));
+  }
+};
+
+struct And {
+  template <class T>
+  static T of(T a, T b) {
+    return as_truth<T>(is_true(a) && is_true(b));
+  }
+};
+
 template <class Operator, class T>
 void combine(void *result, const void *other, std::size_t begin, std::size_t end) {
   auto *to = static_cast<T *>(result);
@@ -37,13 +79,18 @@ void combine(void *result, const void *other, std::size_t begin, std::size_t end
   for (std::size_t e = begin; e < end; ++e) to[e] = Operator::of(to[e], from[e]);
 }
 
-// Sums, and extremes of what is ordered. What C++ has no numbers of is combined in a wider type, or not by sums.
+// Sums and products, extremes of what is ordered, and truth. What C++ has no numbers of is not combined by sums.
 template <class T>
 void add_type(std::map<std::string, Combine> &table, const std::string &name) {
   if constexpr (std::is_arithmetic_v<T> || is_complex<T>) table["sum " + name] = combine<Sum, T>;
   if constexpr (std::is_arithmetic_v<T>) {
     table["max " + name] = combine<Max, T>;
     table["min " + name] = combine<Min, T>;
+  }
+  if constexpr (std::is_arithmetic_v<T> || is_complex<T>) table["prod " + name] = combine<Product, T>;
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Truth>) {
+    table["or " + name] = combine<Or, T>;
+    table["and " + name] = combine<And, T>;
   }
 }
 
