@@ -150,11 +150,17 @@ def _uses(spec: KernelSpec, product: _Product, names: list[str], *, by_value: bo
 
 def _products(node: Expr, add: Monoid | None) -> Iterator[_Product]:
     """Yields the products whose sum an expression is, within sums of the same kind."""
+    # Most nodes are of these kinds, which `match` would try after others.
+    if add is None and isinstance(node, Reduce):
+        if node.op is ReduceOp.SUM:
+            yield from _products(node.body, None)
+        return
+    if add is None and isinstance(node, Binary) and node.op is BinaryOp.MUL:
+        yield from _factored(node, add, None)
+        return
     match node:
         case Apply(_, (_, body)) if is_mask(node):
             yield from _products(body, add)
-        case Reduce(ReduceOp.SUM, _, body) if add is None:
-            yield from _products(body, None)
         case Fold(monoid, _, body) if add == monoid:
             yield from _products(body, monoid)
         case Negate(body) if add is None:
@@ -165,8 +171,6 @@ def _products(node: Expr, add: Monoid | None) -> Iterator[_Product]:
         case Apply(operator, (left, right)) if add is not None and operator == add.union:
             yield from _products(left, add)
             yield from _products(right, add)
-        case Binary(BinaryOp.MUL) if add is None:
-            yield from _factored(node, add, None)
         case Apply(operator, (_, _)) if add is not None and operator.intersects:
             yield from _factored(node, add, operator)
         case _:

@@ -78,6 +78,9 @@ def _native_array(name: str, array: Array) -> Array:
         dtype = DType.of(array.dtype.newbyteorder("=")).numpy
     except DTypeError as error:
         raise DTypeError(f"{error.message} (operand {name})") from None
+    flags = array.flags
+    if type(array) is np.ndarray and array.dtype is dtype and flags.c_contiguous and flags.aligned:
+        return array  # as it is: `require` takes as long as all else of a call's look at an operand
     return np.require(np.asarray(array, dtype=dtype, order="C"), requirements=["C", "A"])
 
 

@@ -33,7 +33,8 @@ def _joined(left: ProductTerm, first: Access, right: ProductTerm, second: Access
     names = _renaming(second, first)
     if names is None or not _fits(names, left, right):
         return None
-    right = renamed(right, names)
+    if any(old != new for old, new in names.items()):
+        right = renamed(right, names)
     shared = frozenset(first.indices) & left.bound
     if shared != frozenset(first.indices) & right.bound:
         return None
