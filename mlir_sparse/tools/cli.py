@@ -23,6 +23,7 @@ from mlir_sparse.tools.run_command import Job, execute
 from mlir_sparse.tools.run_module_command import ModuleJob, run_module
 from mlir_sparse.tools.run_operands import Sources
 from mlir_sparse.tools.run_report import Report, summary
+from mlir_sparse.tools.run_stream import execute_in_parts
 from mlir_sparse.tools.shared_options import COMPILING, DATA, QUIET, Pairs, tensor_options, with_options
 from mlir_sparse.tools.tune_command import Question, find_fastest, measured_machine
 
@@ -169,6 +170,7 @@ def _run_module(
 @click.option("--lanes", default=0, show_default=True, help="Lanes of vector loops, of a module.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds a module's program may take.")
 @click.option("--explain", "explains", is_flag=True, help="Prints how the result is computed from these tensors.")
+@click.option("--memory", metavar="BYTES", help="Reads .npz files, and folders of them, in parts of so much, as 1GiB.")
 @with_options(*QUIET)
 def run(
     request: CommandRequest,
@@ -186,6 +188,7 @@ def run(
     entry: str | None,
     lanes: int,
     timeout: float | None,
+    memory: str | None,
 ) -> None:
     """Compiles NOTATION and runs it on files and generated tensors.
 
@@ -203,6 +206,8 @@ def run(
     request.require_known("-o", results)
     sources = _sources(request, inputs, generated)
     job = Job(request, sources, results, target, via, schedule, optimize, repeats, verify is not None, explains)
+    if memory is not None:
+        return execute_in_parts(job, memory, Report(quiet=quiet))
     if not execute(job, Report(quiet=quiet)):
         raise _Failure("the result differs from the reference")
 

@@ -27,7 +27,7 @@ from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, Tensor, as_operand, load
 from mlir_sparse.tools.run_report import Report, summary
 
-__all__ = ["Job", "agrees", "execute"]
+__all__ = ["Job", "agrees", "check_outputs", "execute", "write_results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def execute(job: Job, report: Report) -> bool:
     Nothing is written if the check fails.
     """
     request = job.request
-    _check_outputs(job)
+    check_outputs(job)
     tensors = load(request, job.sources, report)
     operands = _placed(tensors, job.target, report)
     with report.step("compiling and running"):
@@ -94,7 +94,7 @@ def execute(job: Job, report: Report) -> bool:
         _time(_call(kernel, operands, results), [*tensors.values(), *results.values()], job.repeats, report)
     passed = not job.verify or _verify(kernel, tensors, results, report)
     if passed:
-        _write(job, results, report)
+        write_results(job, results, report)
     return passed
 
 
@@ -113,7 +113,7 @@ def _brought(returned: Any) -> Any:
     return returned.to("cpu") if isinstance(returned, ms.DeviceTensor | ms.DeviceArray) else returned
 
 
-def _check_outputs(job: Job) -> None:
+def check_outputs(job: Job) -> None:
     """Refuses files that cannot be written, before anything is computed."""
     for name, path in job.outputs.items():
         if name not in job.request.targets:
@@ -211,7 +211,8 @@ def _text_of(verdict: Comparison) -> str:
     return f"{text}, {verdict.error:.2g} of the rounding to expect, {verdict.allowed:.2g} allowed"
 
 
-def _write(job: Job, results: Mapping[str, Tensor], report: Report) -> None:
+def write_results(job: Job, results: Mapping[str, Tensor], report: Report) -> None:
+    """Writes the results that have a file."""
     for name, path in job.outputs.items():
         with report.step(f"writing {path}"):
             ms.write(path, results[name])

@@ -44,8 +44,10 @@ class Sources:
                 raise UnknownTensorError(f"expected -i {name}=FILE or -g {name}=random, but got {got}")
 
 
-def load(request: CommandRequest, sources: Sources, report: Report) -> dict[str, Tensor]:
-    """Reads or generates every tensor that the assignment reads, in its storage.
+def load(
+    request: CommandRequest, sources: Sources, report: Report, opened: Mapping[str, ms.TensorSource] | None = None
+) -> dict[str, Tensor]:
+    """Reads or generates every tensor that the assignment reads, in its storage; opened sources stay as they are.
 
     Raises:
         UnknownTensorError: for a tensor without a source.
@@ -53,9 +55,11 @@ def load(request: CommandRequest, sources: Sources, report: Report) -> dict[str,
     """
     names = request.assignment.inputs
     sources.require_all(names)
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = dict(opened or {})
+    for name, tensor in tensors.items():
+        _check_shape(name, request, tuple(tensor.shape))
     for name in names:
-        if name in sources.files:
+        if name in sources.files and name not in tensors:
             with report.step(f"reading {sources.files[name]}"):
                 tensors[name] = _read(name, request, sources.files[name])
     for name in names:

@@ -1,0 +1,75 @@
+"""`mlir-sparse run --memory`: a statement on files that are read in parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+import mlir_sparse as ms
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Comprehension
+from mlir_sparse.process.available_memory import bytes_of, in_units
+from mlir_sparse.tools.run_command import Job, check_outputs, write_results
+from mlir_sparse.tools.run_operands import load
+from mlir_sparse.tools.run_report import Report, summary
+
+__all__ = ["execute_in_parts"]
+
+
+def execute_in_parts(job: Job, memory: str, report: Report) -> None:
+    """Runs a job on `.npz` files and folders of them, of which at most so many bytes are read at a time.
+
+    Raises:
+        UnsupportedError: for options that need whole tensors, and statements that cannot be cut.
+    """
+    nbytes = bytes_of(memory, "--memory")
+    _refuse_options(job)
+    check_outputs(job)
+    opened = {name: ms.source(path) for name, path in job.sources.files.items() if _is_in_parts(path)}
+    if not opened:
+        raise UnsupportedError("expected -i NAME=FILE.npz, or a folder of them, with --memory, but got none")
+    given = set(opened) & set(job.request.encodings)
+    if given:
+        raise UnsupportedError(
+            f"expected no -f {min(given)} with --memory, as its file is read as stored: leave it out"
+        )
+    operands = load(job.request, job.sources, report, opened)
+    for name, tensor in operands.items():
+        report.line(name, _shown(name, tensor, job.sources.files))
+    statement, out = job.request.assignment, job.request.output
+    if isinstance(statement, Comprehension) or isinstance(out, dict):
+        raise UnsupportedError("expected one statement with --memory, but got a comprehension: run them in turn")
+    start = time.perf_counter()
+    with report.step("reading and computing"):
+        result = ms.stream(statement, tensors=operands, out=out, memory=nbytes)
+    report.line(job.request.targets[0], summary(result))
+    report.line("stream", f"{time.perf_counter() - start:.3g} s, parts of all files in {in_units(nbytes)}")
+    write_results(job, dict(zip(job.request.targets, (result,), strict=True)), report)
+
+
+def _is_in_parts(path: Path) -> bool:
+    return path.is_dir() or path.suffix.lower() == ".npz"
+
+
+def _refuse_options(job: Job) -> None:
+    asked = {
+        "--target": job.target != "cpu",
+        "--schedule": job.schedule is not None,
+        "--time": job.repeats is not None,
+        "--verify": job.verify,
+        "--explain": job.explains,
+    }
+    for option, is_given in asked.items():
+        if is_given:
+            raise click.UsageError(f"expected no {option} with --memory, which computes in pieces, but got it")
+
+
+def _shown(name: str, tensor: Any, files: Mapping[str, Path]) -> str:
+    if not isinstance(tensor, ms.TensorSource):
+        return summary(tensor)
+    shape = "x".join(map(str, tensor.shape))
+    return f"{shape} of {tensor.type}, in parts along dimension {tensor.axis}, from {files[name]}"
