@@ -218,6 +218,25 @@ def test_forms_are_found_once_for_a_statement() -> None:
     assert with_explicit_sums(parse("y(i) = A(i,j) * x(j)")) == assignment
 
 
+@pytest.mark.parametrize(
+    ("text", "few", "forms"),
+    [
+        ("y(i) = (A(i,j) + B(i,j)) * x(j)", "", 1),  # the sum of the matrices alone takes longer than both products
+        ("y(i) = (A(i,j) + B(i,j)) * C(j,k) * x(k)", "AB", 4),
+        ("y(i) = A(i,j) * x(j) + B(i,j) * x(j)", "", 2),
+        ("y(i) = A(i,j) * x(j)", "", 1),
+    ],
+)
+def test_the_way_that_takes_least_is_found_without_those_that_take_longer(text: str, few: str, forms: int) -> None:
+    facts = {name: matrix(20_000, 20_000, 0.01) if name in few else SQUARE for name in "ABC"}
+    facts = {name: {**facts, "x": VECTOR}[name] for name in ms.parse(text).inputs}
+    shortest = ways_of(text, facts).shortest()
+    every = sorted(ways_of(text, facts).cheapest(), key=lambda way: way.nanoseconds)
+    assert len(shortest) == forms
+    for one, other in zip(shortest, every, strict=False):
+        assert (one.rewriting, one.nanoseconds, one.nbytes) == (other.rewriting, other.nanoseconds, other.nbytes)
+
+
 def test_sums_of_a_form_are_those_that_no_form_before_has() -> None:
     statement = with_explicit_sums(parse("y(i) = (A(i,j) + B(i,j)) * x(j)"))
     kept, opened = (new_sums(statement, number, cancels=False) for number in range(2))

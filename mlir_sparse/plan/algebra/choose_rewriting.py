@@ -59,7 +59,8 @@ def choose_rewriting(
         ways = StatementWays(gathers.assignment, plain, has_blas=has_blas, cancels=cancels, into_array=into_array)
         if not always and ways.as_written + picking < 2 * _LEAST:
             return None
-        for best in cheapest_ways(gathers.assignment, known, ways):
+        # Of what is gathered, some ways have no place to be.
+        for best in cheapest_ways(gathers.assignment, known, ways, every=bool(gathers.selections)):
             way = gathers.restored(merged(best.rewriting))
             if way is not None:
                 return way if always or is_better(best, ways.as_written + picking, assignment) else None

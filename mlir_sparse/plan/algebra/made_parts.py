@@ -10,10 +10,14 @@ from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra.equal_parts import PartKey, key_of
 from mlir_sparse.plan.algebra.normal_form import Factor
 
-__all__ = ["MadeParts", "names_of"]
+__all__ = ["MadeParts", "TooLongError", "names_of"]
 
 # The sorted names of the factors of a product; all functions and sums have one.
 Names = tuple[str, ...]
+
+
+class TooLongError(Exception):
+    """Says that parts take longer than another way takes in all."""
 
 
 class _Unkeyed(NamedTuple):

@@ -15,7 +15,7 @@ from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import SHARE, AlgebraRule
 from mlir_sparse.plan.algebra.estimates import Estimates, union
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
-from mlir_sparse.plan.algebra.made_parts import MadeParts
+from mlir_sparse.plan.algebra.made_parts import MadeParts, TooLongError
 from mlir_sparse.plan.algebra.masked_functions import masked_value
 from mlir_sparse.plan.algebra.nest_times import NestTimes
 from mlir_sparse.plan.algebra.normal_form import (
@@ -47,7 +47,7 @@ _WORK_OF_PART = 10
 class PartStore:
     """The parts so far, and what factors are to estimates.
 
-    With `has_arrays` parts that are nearly full are arrays.
+    With `has_arrays` parts that are nearly full are arrays. All together may take `most` nanoseconds.
 
     Args:
         target: the name of the result, after which parts are named.
@@ -62,6 +62,7 @@ class PartStore:
     has_arrays = False
     # Whether a symmetric matrix is read as its transpose somewhere, or may be: its parts are one.
     reads_transposes = False
+    most = math.inf
 
     def __init__(
         self,
@@ -189,11 +190,6 @@ class PartStore:
         """Returns whether a part with a key is made already."""
         return self._made.has(key, self.dtype)
 
-    @property
-    def is_empty(self) -> bool:
-        """Returns whether no part is made so far."""
-        return not self._made
-
     def made_of(self, names: Sequence[str]) -> Sequence[Sequence[int]] | None:
         """Returns of each part so far the sorted places of its factors among those of a product, by their first names.
 
@@ -276,7 +272,9 @@ class PartStore:
         is_array = is_array and self.time(terms[0].factors, kept, as_written=True).sparse
         times = [] if loops else [self.time(term.factors, kept, array=is_array) for term in terms]
         by_blas = len(times) == 1 and times[0].by_blas
-        self.nanoseconds += loops.nanoseconds if loops else sum(time.nanoseconds for time in times)
+        self.nanoseconds += loops.nanoseconds if loops else sum([time.nanoseconds for time in times])
+        if self.nanoseconds > self.most:
+            raise TooLongError
         expected = self.part_room.expected_bytes_of(result, self.estimates)
         self.parts.append(
             Part(

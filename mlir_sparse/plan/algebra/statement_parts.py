@@ -143,7 +143,7 @@ class Statement(PartStore):
 
     def _searched(self, factors: tuple[Factor, ...], kept: Variables, *, into_array: bool) -> ProductSearch:
         # Ways to take in place of others change a search.
-        if self.priced is not None and self.priced[0] is factors and self.instead is None and self.is_empty:
+        if self.priced is not None and self.priced[0] is factors and self.instead is None and not self._made:
             return self.priced[1]
         return self.search(factors, kept, into_array=into_array)
 
@@ -186,7 +186,7 @@ class Statement(PartStore):
             occurrence=None if unlike else occurrence,
             names=[names.index(name) for name in names],
             made_names=made or (),
-            any_size=not self.is_empty,
+            any_size=bool(self._made),
             into_array=into_array,
         )
         return search

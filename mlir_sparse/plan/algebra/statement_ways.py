@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from mlir_sparse.plan.algebra.algebra_rules import FACTOR, KEEP_MASK
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
 from mlir_sparse.plan.algebra.finite_values import makes_finite
 from mlir_sparse.plan.algebra.known_parts import NOTHING_KNOWN, KnownParts
+from mlir_sparse.plan.algebra.made_parts import TooLongError
 from mlir_sparse.plan.algebra.masked_functions import mask_of, with_masks_inside
 from mlir_sparse.plan.algebra.normal_form import (
     Factor,
@@ -220,6 +222,22 @@ class StatementWays:
         """Yields the cheapest way for each choice of sums to multiply out and factors to pull out; none comes first."""
         for form in self._forms():
             yield self._fitting(form, form.statement.fork())
+
+    def shortest(self) -> list[StatementWay]:
+        """Returns the cheapest ways, those that take least first, without some that take longer.
+
+        Of two forms the second, with a sum multiplied out, is looked at first: where the parts of the other alone take
+        longer, as a sum of two matrices does, the rest of it is not planned.
+        """
+        if self._first.choices != 1:
+            return sorted(self.cheapest(), key=lambda one: one.nanoseconds)
+        kept, *others = self._forms()
+        ways = [self._fitting(form, form.statement.fork()) for form in others]
+        statement = kept.statement.fork()
+        statement.most = min([way.nanoseconds for way in ways], default=math.inf)
+        with suppress(TooLongError):
+            ways.insert(0, self._fitting(kept, statement))
+        return sorted(ways, key=lambda one: one.nanoseconds)
 
     def all(self) -> Iterator[StatementWay]:
         """Yields also the ways that come next in each form: with other parts of one of its products."""

@@ -34,7 +34,7 @@ def without_symmetry(facts: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]
 
 
 def cheapest_ways(
-    assignment: Assignment, facts: Mapping[str, TensorFacts], ways: StatementWays
+    assignment: Assignment, facts: Mapping[str, TensorFacts], ways: StatementWays, *, every: bool = True
 ) -> Iterator[StatementWay]:
     """Yields the way to compute a statement that takes least, with the time of checks, then others in turn.
 
@@ -42,33 +42,34 @@ def cheapest_ways(
         assignment: the statement with explicit sums.
         facts: what is known of each tensor that it reads.
         ways: the ways that take no matrix to be symmetric.
+        every: whether all forms are looked at, even those that take longer than others.
     """
     symmetric = any(one.symmetric for one in facts.values())
     read = accesses_of(assignment.value) if symmetric else ()
     names = _read_again(read, facts)
     if not names:
-        yield from _sorted(ways)
+        yield from _sorted(ways, every)
         return
     checks = _time_of_checks(names, facts)
     few = len(read) <= _FEW
     price = ways.price if few else None
-    plain = _sorted(ways) if few and (price is None or checks >= _SURELY * price) else []
+    plain = _sorted(ways, every) if few and (price is None or checks >= _SURELY * price) else []
     if checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
-        found = _sorted(_ways_with(names, facts, ways))[0]
+        found = _sorted(_ways_with(names, facts, ways), every)[0]
         if not found.parts.reads_transposes:
             yield found  # which is among the others, all of which take as long or longer
         else:
             checked = _checked(found, names, checks)
             alone = not few and checks <= _SMALL * found.nanoseconds
             alone = alone or (price is not None and checked.nanoseconds < _SURELY * price)
-            plain = plain if plain or alone else _sorted(ways)
+            plain = plain if plain or alone else _sorted(ways, every)
             if alone or checked.nanoseconds < _WORTH * plain[0].nanoseconds:
                 yield checked
-    yield from plain or _sorted(ways)
+    yield from plain or _sorted(ways, every)
 
 
-def _sorted(ways: StatementWays) -> list[StatementWay]:
-    return sorted(ways.cheapest(), key=lambda one: one.nanoseconds)
+def _sorted(ways: StatementWays, every: bool) -> list[StatementWay]:
+    return sorted(ways.cheapest(), key=lambda one: one.nanoseconds) if every else ways.shortest()
 
 
 def _ways_with(names: tuple[str, ...], facts: Mapping[str, TensorFacts], ways: StatementWays) -> StatementWays:
