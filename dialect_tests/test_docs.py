@@ -17,7 +17,7 @@ from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
 from mlir_sparse.strategies import STRATEGIES
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-PAGES = ("user_modules", "statement_plans", "pictures", "level_formats", "level_space")
+PAGES = ("user_modules", "exploring", "statement_plans", "pictures", "level_formats", "level_space")
 # Storage that MLIR has no text for, by hand; the row and column blocks it has text for, but no loops.
 FOREIGN = {
     "SlotELL", "CountedELL", "DIA", "Banded", "PackedLower", "PackedUpper", "Skyline", "UpperSkyline", "RowIntervals",
@@ -36,7 +36,7 @@ class Checker(HTMLParser):
         self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "meta":
+        if tag not in ("meta", "img"):
             self.open.append(tag)
         self._collect(attrs)
 
@@ -137,6 +137,18 @@ def test_modules_of_ones_own_are_run(pages: dict[str, str]) -> None:
     assert "[6.5 3.  8.5]" in page
     assert 'old.mlir:2: `dimLevelType = [ "dense", "compressed" ]` -> `map = (i, j)' in page
     assert "%0 = sparse_tensor.positions %A { level = 1 : index }" in page
+    assert "Traceback" not in page
+
+
+def test_passes_are_explored(pages: dict[str, str]) -> None:
+    page = unescape(pages["exploring"])
+    for name, passes in (("spmv", r"\d\d"), ("module", r"\d\d"), ("loops", "3"), ("gpu", r"\d\d")):
+        assert re.search(rf"wrote {name}\.html: {passes} passes, [\d,]+ bytes", page), name
+    assert "41 modules; the second is that after linalg-generalize-named-ops" in page
+    assert "+++ linalg-generalize-named-ops" in page
+    assert re.search(r"but the compiler was killed by SIG\w+\n +kernel: added\.mlir\n +reproduce: ", page)
+    assert "status 1" in page
+    assert page.count('<img src="data:image/webp;base64,UklG') == 4
     assert "Traceback" not in page
 
 

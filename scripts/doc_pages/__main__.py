@@ -5,12 +5,22 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from doc_pages import architecture, guide, level_formats, level_space, pictures, statement_plans, user_modules
+from doc_pages import (
+    architecture,
+    exploring,
+    guide,
+    level_formats,
+    level_space,
+    pictures,
+    statement_plans,
+    user_modules,
+)
 
 PAGES = {
     "guide": guide.page,
     "architecture": architecture.page,
     "user_modules": user_modules.page,
+    "exploring": exploring.page,
     "statement_plans": statement_plans.page,
     "pictures": pictures.page,
     "level_formats": level_formats.page,

@@ -14,6 +14,7 @@ TITLES = {
     "guide.html": "Guide",
     "architecture.html": "Architecture",
     "user_modules.html": "Modules of your own",
+    "exploring.html": "What every pass does",
     "statement_plans.html": "Plans of whole statements",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",

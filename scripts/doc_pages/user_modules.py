@@ -5,17 +5,10 @@ All commands and all code of the page are run for it, in a folder of their own, 
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import io
-import os
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from doc_pages import markup
+from doc_pages.running import command, folder_of, session
 
 __all__ = ["page"]
 
@@ -188,19 +181,11 @@ afterwards: of the 68 integration programs of LLVM 16, 59 pass their own FileChe
 
 def page() -> str:
     """Returns the page."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory(prefix="pages-") as folder:
-        os.chdir(folder)
-        try:
-            return markup.document("user_modules.html", _parts(Path(folder)))
-        finally:
-            os.chdir(before)
+    with folder_of({"spmv.mlir": SPMV, "A.mtx": MATRIX, "print.mlir": HELLO, "wrong.mlir": WRONG, "old.mlir": OLD}):
+        return markup.document("user_modules.html", _parts())
 
 
-def _parts(folder: Path) -> list[str]:
-    files = {"spmv.mlir": SPMV, "A.mtx": MATRIX, "print.mlir": HELLO, "wrong.mlir": WRONG, "old.mlir": OLD}
-    for name, text in files.items():
-        (folder / name).write_text(text)
+def _parts() -> list[str]:
     names: dict[str, Any] = {}
     check = 'mlir-sparse run spmv.mlir --entry spmv -i A=A.mtx -g x=random --verify "y(i) = A(i,j) * x(j)" -o y=y.ttx'
     return [
@@ -208,59 +193,37 @@ def _parts(folder: Path) -> list[str]:
         markup.paragraph("`spmv.mlir`:"),
         markup.pre(SPMV.strip()),
         markup.anchor("From Python"),
-        _session(CALL, names),
+        session(CALL, names),
         markup.paragraph(VALUES),
-        _session(OUT, names),
+        session(OUT, names),
         markup.paragraph(STAGES),
-        _session(PASSES, names),
+        session(PASSES, names),
         markup.anchor("From a shell"),
         markup.paragraph(RUN),
-        _command(check),
+        command(check),
         markup.paragraph(PROGRAM),
         markup.pre(HELLO.strip()),
-        _command("TENSOR0=A.mtx mlir-sparse run print.mlir --entry main"),
+        command("TENSOR0=A.mtx mlir-sparse run print.mlir --entry main"),
         markup.anchor("Passes"),
         markup.paragraph(OPT),
-        _command("mlir-sparse opt spmv.mlir --linalg-generalize-named-ops --sparse-reinterpret-map --sparsification"),
+        command("mlir-sparse opt spmv.mlir --linalg-generalize-named-ops --sparse-reinterpret-map --sparsification"),
         markup.paragraph(RUNNER),
-        _command(
+        command(
             'mlir-sparse opt print.mlir --sparsifier="enable-runtime-library=false" |\n'
             "  TENSOR0=A.mtx mlir-sparse runner -e main -entry-point-result=void"
         ),
         markup.paragraph(DIAGNOSTICS),
         markup.pre(WRONG.strip()),
-        _command("mlir-sparse opt wrong.mlir"),
-        _command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
+        command("mlir-sparse opt wrong.mlir"),
+        command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
         markup.anchor("Objects of the bindings"),
         markup.paragraph(BINDINGS),
-        _session(BY_HAND, names),
+        session(BY_HAND, names),
         markup.paragraph(BACK),
-        _session(CHANGED, names),
+        session(CHANGED, names),
         markup.anchor("Files of older releases"),
         markup.paragraph(MIGRATE),
         markup.pre(OLD.strip()),
-        _command("mlir-sparse migrate old.mlir -o new.mlir; cat new.mlir"),
+        command("mlir-sparse migrate old.mlir -o new.mlir; cat new.mlir"),
         markup.paragraph(LEFT),
     ]
-
-
-def _session(code: str, names: dict[str, Any]) -> str:
-    """Runs code, and returns it with what it prints."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(ast.parse(code), "<page>", "exec"), names)
-    return markup.pre(code.strip()) + markup.pre(printed.getvalue())
-
-
-def _command(text: str) -> str:
-    """Runs a command, and returns it with what it prints, errors too."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    ran = subprocess.run(
-        ["bash", "-c", text],
-        env=os.environ | {"PATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return markup.pre(f"$ {text}") + markup.pre(ran.stdout.rstrip("\n"))

@@ -96,8 +96,8 @@ def _source(section: PassSection, parts: Sequence[SourcePart], linked: Container
     """Returns the source, whose parts with code are buttons; a statement is the heading of its section."""
     tools = (
         '<div class="tools needs-script">'
-        f'<span class=status role=status>{_HINT}</span><button type=button disabled title="p">Previous line</button>'
-        '<button type=button disabled title="n">Next line</button><button type=button>Open all stages</button></div>'
+        f'<span class=status role=status>{_HINT}</span><button type=button disabled title="p">Previous</button>'
+        '<button type=button disabled title="n">Next</button><button type=button>Open all stages</button></div>'
     )
     if _is_statement(parts):
         inner = f"<h{level} class=notation>{_notation(section.source, parts, linked)}</h{level}>{_chips(parts, linked)}"
