@@ -297,7 +297,7 @@ class Kernel(StatementKernel):
 
     def passes(self) -> exploring.Passes:
         """Returns the module after each pass, compiled anew: a list that diffs, and shows itself as a page."""
-        return exploring.cpu_passes(self._declared, self.explain())
+        return exploring.cpu_passes(self._declared, self.explain)
 
     def remarks(self) -> tuple[pipeline.Remark, ...]:
         """Returns the remarks of the strategies for fast loops: where each was applied, and why not elsewhere.

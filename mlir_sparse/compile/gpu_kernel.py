@@ -243,7 +243,7 @@ class GpuKernel(StatementKernel):
         """
         if self._product is not None:
             raise UnsupportedError("expected passes of via='codegen', but the kernel is NVIDIA's, which has none")
-        return exploring.gpu_passes(self._declared, self.explain())
+        return exploring.gpu_passes(self._declared, self.explain)
 
     def explain(self) -> str:
         """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons."""

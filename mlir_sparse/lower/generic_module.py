@@ -15,7 +15,7 @@ from mlir_sparse.loops.facts_in_ir import write_facts
 from mlir_sparse.lower import arithmetic_ops
 from mlir_sparse.lower.entry_region_ops import emit_entries
 from mlir_sparse.lower.mlir_types import element_type, indexing_map, iterator_types, tensor_type
-from mlir_sparse.lower.notation_locations import Locations, NotationLocations, Unlocated
+from mlir_sparse.lower.notation_locations import Locations, NotationLocations, Unlocated, locations_of
 from mlir_sparse.lower.scalar_region import Arguments, emit_payload
 from mlir_sparse.notation import Access, Apply, Monoid, ReduceOp, Subscript, accesses_of, walk
 from mlir_sparse.plan import (
@@ -70,7 +70,7 @@ def lower(program: Program, mapped: Sequence[MappedNest] = (), *, located: bool 
     with mlir_context():
         try:
             module = ir.Module.create()
-            locations = NotationLocations(program) if located else Unlocated()
+            locations = locations_of(program) if located else Unlocated()
             for function, threads in zip(functions, mapped or repeat(None), strict=bool(mapped)):
                 with ir.InsertionPoint(module.body):
                     _build(function, program, threads, locations)

@@ -13,7 +13,7 @@ from mlir_sparse.plan import Program, values_read
 from mlir_sparse.text.line_places import LinePlace
 from mlir_sparse.text.source_text import Span
 
-__all__ = ["NOTATION_FILE", "Locations", "NotationLocations", "Unlocated", "notation_place"]
+__all__ = ["NOTATION_FILE", "Locations", "NotationLocations", "Unlocated", "locations_of", "notation_place"]
 
 NOTATION_FILE = "notation"
 """What locations call the text of the statement."""
@@ -120,6 +120,15 @@ class NotationLocations:
 
     def _joined(self, spans: Sequence[Span]) -> ir.Location:
         return ir.Location.fused([_location(span) for span in spans]) if spans else self.whole
+
+
+def locations_of(program: Program) -> Locations:
+    """Returns the locations of a program; none where the bindings have no ranges, as those of LLVM before 22."""
+    try:
+        _location(Span(0, 1))
+    except TypeError:
+        return Unlocated()
+    return NotationLocations(program)
 
 
 def notation_place(span: Span) -> LinePlace:

@@ -69,7 +69,9 @@ class LocationRefiner:
         return name
 
     def refine(self, module: ir.Module) -> None:
-        """Gives operations of a module the locations that they lack."""
+        """Gives operations of a module the locations that they lack, where the bindings can set them."""
+        if getattr(ir.Operation.location, "fset", None) is None:
+            return
         operations = [op.operation for op in module.body.operations]
         for function in [op for op in operations if op.name == "func.func"]:
             self._name_loops(function)

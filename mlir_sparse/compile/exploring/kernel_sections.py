@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from mlir_sparse.compile.cpu_build import Build
@@ -35,18 +35,18 @@ _AGAIN = (
 )
 
 
-def cpu_passes(build: Build, account: str) -> Passes:
+def cpu_passes(build: Build, account: Callable[[], str]) -> Passes:
     """Returns the passes of a kernel for the processor.
 
     Args:
         build: its build.
-        account: its explanation.
+        account: explains it.
     """
     trace = build.trace()
     return _passes(build.spec, "cpu", trace, partial(_cpu_details, build, account, trace))
 
 
-def gpu_passes(build: GpuBuild, account: str) -> Passes:
+def gpu_passes(build: GpuBuild, account: Callable[[], str]) -> Passes:
     """Returns the passes of a kernel for a GPU, down to PTX; likewise."""
     trace = build.trace()
     return _passes(build.spec, f"cuda:{build.chip}", trace, partial(_gpu_details, build, account, trace))
@@ -57,7 +57,7 @@ def _passes(spec: KernelSpec, target: str, trace: Trace, details: partial[Sectio
     return Passes((PassSection(statement, statement, target, trace, details),))
 
 
-def _cpu_details(build: Build, account: str, trace: Trace) -> SectionDetails:
+def _cpu_details(build: Build, account: Callable[[], str], trace: Trace) -> SectionDetails:
     remarks: tuple[Remark, ...] = ()
     machine, notes = list[MachineText](), [_AGAIN]
     if trace.failure is None:
@@ -72,20 +72,20 @@ def _cpu_details(build: Build, account: str, trace: Trace) -> SectionDetails:
         _parts(build.spec.assignment),
         tuple(_operands(build.spec)),
         tuple(_steps(build.program)),
-        account,
+        account(),
         remarks,
         tuple(machine),
         tuple(notes),
     )
 
 
-def _gpu_details(build: GpuBuild, account: str, trace: Trace) -> SectionDetails:
+def _gpu_details(build: GpuBuild, account: Callable[[], str], trace: Trace) -> SectionDetails:
     machine = () if trace.failure is not None else (MachineText("ptx", Language.PTX, build.text("ptx")),)
     return SectionDetails(
         _parts(build.spec.assignment),
         tuple(_operands(build.spec)),
         tuple(_steps(build.program)),
-        account,
+        account(),
         machine=machine,
         notes=(_AGAIN,),
     )
