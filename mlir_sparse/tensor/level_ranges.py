@@ -48,7 +48,8 @@ def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseT
     if below is None or block is None:
         return None
     sizes = (-(-high // block) - low // block, *storage.level_sizes[1:])
-    positions, coordinates = tuple(level.positions for level in below), tuple(level.coordinates for level in below)
+    positions = tuple(level.positions if level.first == 0 else _from_zero(level) for level in below)
+    coordinates = tuple(level.coordinates for level in below)
     places = below[-1].places
     part = LevelStorage(encoding, sizes, positions, coordinates, storage.values[places.start : places.stop])
     return SparseTensor._trusted(encoding, (*shape[:dim], high - low, *shape[dim + 1 :]), part)
@@ -86,6 +87,12 @@ def levels_between(
         found.append(level.functions.below(level, found[-1].places, pos, crd))
     kept = [level for level in found if level is not None]
     return kept if len(kept) == len(found) else None
+
+
+def _from_zero(level: Below) -> Array | None:
+    if level.positions is None:
+        return None
+    return _concatenated([level.positions], [-level.first], level.positions.dtype)
 
 
 def joined_along(parts: Sequence[SparseTensor], dim: int) -> SparseTensor | None:

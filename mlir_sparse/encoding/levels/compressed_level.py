@@ -96,7 +96,7 @@ class CompressedLevel(LevelFunctions):
         assert crd is not None
         own = pos[parents.start : parents.stop + 1]
         start, stop = int(own[0]), int(own[-1])
-        return Below(own - own[0] if start else own, crd[start:stop], range(start, stop))
+        return Below(own, crd[start:stop], range(start, stop), start)
 
     def joined_positions(self, parts: Sequence[Array], counts: Sequence[int]) -> tuple[list[Array], list[int]]:
         ends = [part[1:] for part in parts]

@@ -99,11 +99,19 @@ class Siblings(NamedTuple):
 
 
 class Below(NamedTuple):
-    """What a level stores below some consecutive parents: its arrays, as of a level of its own, and their positions."""
+    """What a level stores below some consecutive parents.
+
+    Attributes:
+        positions: the parents' positions, as stored.
+        coordinates: the children's coordinates.
+        places: the positions of the children.
+        first: what the positions are to count from.
+    """
 
     positions: Stored
     coordinates: Stored
     places: range
+    first: int = 0
 
 
 class LevelFunctions(ABC):
@@ -249,7 +257,7 @@ class LevelFunctions(ABC):
         return None
 
     def below(self, level: SizedLevel, parents: range, pos: Stored, crd: Stored) -> Below | None:
-        """Returns what is stored below consecutive parents; positions count from zero then, all else is shared.
+        """Returns what is stored below consecutive parents, all of it shared.
 
         Returns:
             the part; None where it depends on the rest, as the slots of hash tables do.

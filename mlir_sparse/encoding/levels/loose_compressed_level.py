@@ -73,7 +73,7 @@ class LooseCompressedLevel(CompressedLevel):
         assert crd is not None
         own = pos[2 * parents.start : 2 * parents.stop]
         start, stop = (int(own[0]), int(own[-1])) if own.size else (0, 0)
-        return Below(own - own[0] if start else own, crd[start:stop], range(start, stop))
+        return Below(own, crd[start:stop], range(start, stop), start)
 
     def joined_positions(self, parts: Sequence[Array], counts: Sequence[int]) -> tuple[list[Array], list[int]]:
         return list(parts), list(accumulate(counts[:-1], initial=0))

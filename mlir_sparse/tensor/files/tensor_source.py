@@ -155,10 +155,8 @@ class _Levels(TensorSource):
         stored, places = self._stored, below[-1].places
         inner = prod(stored.values.shape[1:])
         values = np.asarray(stored.values[places.start // inner : places.stop // inner]).reshape(-1)
-        positions, coordinates = (
-            [None if array is None else np.asarray(array) for array in column]
-            for column in ([one.positions for one in below], [one.coordinates for one in below])
-        )
+        positions = [None if one.positions is None else np.asarray(one.positions) - one.first for one in below]
+        coordinates = [None if one.coordinates is None else np.asarray(one.coordinates) for one in below]
         shape = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
         try:
             return SparseTensor.from_levels(
