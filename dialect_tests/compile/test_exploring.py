@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from html import unescape
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.page_parser import PageParser, parsed
+from mlir_sparse._mlir import mlir_context, parse_module
 from mlir_sparse.compile.exploring.mlir_lexer import MlirLexer
 from mlir_sparse.compile.exploring.module_sections import module_passes
 
@@ -189,6 +191,16 @@ def test_a_module_is_linked_line_by_line() -> None:
     added = {line.split(" = ")[-1].split()[0] for linked, line in found.linked if linked == {number}}
     assert added == {"arith.addf", "llvm.fadd"}
     assert found.names[-2:] == ["llvmir", "asm"]
+
+
+def test_bytecode_is_shown_without_links() -> None:
+    with mlir_context():
+        buffer = io.BytesIO()
+        parse_module("func.func @f(%x: f64) -> f64 { return %x : f64 }").operation.write_bytecode(buffer)
+    found = parsed(module_passes(buffer.getvalue(), "f.mlirbc", ["canonicalize"]).html())
+    assert found.parts == {}
+    assert found.listings[0] == found.listings[1]
+    assert "lines are not linked with a text" in found.text
 
 
 def test_an_entry_is_shown_with_what_it_calls() -> None:

@@ -93,6 +93,7 @@ def test_a_part_marks_its_lines_and_a_line_its_parts(spmv: Passes, tmp_path: Pat
   found.hits = all(".hits").map((one) => one.textContent).filter(Boolean);
   key("n");
   found.next = all(".now").map((line) => line.textContent.trim());
+  found.at = all(".status")[0].textContent;
   found.opened = all(".now").every((line) => line.closest("details").open);
   key("p");
   found.last = all(".now").map((line) => line.textContent.trim());
@@ -116,6 +117,7 @@ def test_a_part_marks_its_lines_and_a_line_its_parts(spmv: Passes, tmp_path: Pat
     assert set(found["hits"]) >= {"1 line"}
     assert found["next"] == [found["product"][0]]
     assert found["opened"]
+    assert re.fullmatch(r"1 of \d+, input, from [^ ]+", found["at"])
     assert found["last"] == [found["product"][-1]]
     assert found["again"] == 0
     assert found["hovered"] == ["x(j)"]

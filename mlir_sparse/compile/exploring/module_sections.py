@@ -53,7 +53,7 @@ def module_passes(
     shown = content if entry is None or trace.failure is not None else trace[len(only)].text.encode()
     source = "" if content.startswith(_BYTECODE) else content.decode(errors="replace")
     details = partial(_details, shown, name, source, trace, (buffers, llvm) if compiles else None)
-    return Passes((PassSection(name, source or trace[0].text, "cpu", trace, details),))
+    return Passes((PassSection(name, source or (trace[0].text if len(trace) else ""), "cpu", trace, details),))
 
 
 def _only(content: bytes, name: str, entry: str) -> tuple[Pass, ...]:
@@ -97,7 +97,9 @@ def _details(
 
 
 def _parts(source: str, trace: Trace) -> tuple[SourcePart, ...]:
-    """Returns the lines that operations come from."""
+    """Returns the lines that operations come from; none of bytecode, whose text is not there."""
+    if not source:
+        return ()
     named = {place.line for one in trace for places in one.places for place in places if place.text == _UNNAMED}
     lines = source.split("\n")
     return tuple(

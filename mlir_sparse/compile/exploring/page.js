@@ -8,6 +8,8 @@ for (const section of document.querySelectorAll("section")) {
   const linesOf = new Map();
   for (const line of lines)
     for (const n of numbers(line)) linesOf.set(n, [...(linesOf.get(n) || []), line]);
+  const namesOf = (chosen) =>
+    [...new Set(parts.filter((part) => chosen.has(part.dataset.n)).map((part) => part.textContent.trim()))].join(", ");
   let pinned = new Set(), marked = [], at = -1;
 
   function mark(chosen, name, on) {
@@ -27,8 +29,7 @@ for (const section of document.querySelectorAll("section")) {
       const hits = stage.querySelectorAll(".on[data-p]").length, shown = stage.querySelector(".hits");
       if (shown) shown.textContent = hits ? hits + (hits === 1 ? " line" : " lines") : "";
     }
-    const names = [...new Set(parts.filter((p) => pinned.has(p.dataset.n)).map((p) => p.textContent.trim()))];
-    if (status) status.textContent = pinned.size ? names.join(", ") + ": " + marked.length + " lines" : hint;
+    if (status) status.textContent = pinned.size ? namesOf(pinned) + ": " + marked.length + " lines" : hint;
     if (before) before.disabled = after.disabled = !marked.length;
   }
   function go(step) {
@@ -40,7 +41,8 @@ for (const section of document.querySelectorAll("section")) {
     line.classList.add("now");
     line.scrollIntoView({ block: "center", inline: "nearest" });
     const stage = line.closest(".pass");
-    if (status) status.textContent = at + 1 + " of " + marked.length + ", " + stage.querySelector(".name").textContent;
+    const where = at + 1 + " of " + marked.length + ", " + stage.querySelector(".name").textContent;
+    if (status) status.textContent = where + ", from " + namesOf(new Set(numbers(line)));
   }
   const partOf = (event) => event.target.closest && event.target.closest(".part");
   const lineOf = (event) => event.target.closest && event.target.closest("[data-p]");
