@@ -7,9 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Self
 
 from mlir_sparse._search import EntrySet, NestTime, PartRoom
-from mlir_sparse.dtypes import REAL, DType
-from mlir_sparse.encoding import TensorType, encoding
-from mlir_sparse.encoding.sketch import AxisSketch, Sketch
+from mlir_sparse.dtypes import DType
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 from mlir_sparse.plan.algebra.algebra_rules import SHARE, AlgebraRule
@@ -28,7 +26,7 @@ from mlir_sparse.plan.algebra.normal_form import (
 )
 from mlir_sparse.plan.algebra.part_loops import PartLoops
 from mlir_sparse.plan.algebra.slow_functions import slow_functions
-from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts, facts_of_part
 from mlir_sparse.spec import Part, PartEstimate, vanishes
 from mlir_sparse.text.identifiers import generated_name
 
@@ -121,12 +119,21 @@ class PartStore:
         """Returns a store like `fork` in which other things are known of tensors than before.
 
         Args:
-            facts: what is known of each tensor, whose types and numbers are those of before.
+            facts: what is known of each tensor, whose types and numbers are those of before, when none was symmetric.
         """
         other = self.fork()
         other.facts = {**self.facts, **facts}
         other.symmetric = frozenset(tensor for tensor, one in facts.items() if one.symmetric)
-        other._of_tensors, other._of_parts, other._of_objects, other._of_readers = {}, {}, {}, {}
+        other._of_parts, other._of_readers = {}, {}
+        # Loops may read a symmetric matrix either way; all else is as it was.
+        turned = {
+            id(found): found.replaced(order=None)
+            for key, found in self._of_tensors.items()
+            if isinstance(key, Access) and key.tensor in other.symmetric
+        }
+        other._of_tensors = {key: turned.get(id(found), found) for key, found in self._of_tensors.items()}
+        seen = [one for one in self._of_objects.items() if isinstance(one[1][0], Access)]
+        other._of_objects = {number: (one, turned.get(id(found), found), has) for number, (one, found, has) in seen}
         other.nests = NestTimes(self.estimates, self.nests.machine, has_blas=self.nests.has_blas)
         other.nests.take_last_of(self.nests)
         if self.has_arrays:
@@ -149,22 +156,13 @@ class PartStore:
         """Returns all parts so far, those that statements before have made included."""
         made = self._made.keyed
         names = dict.fromkeys(name for name, _ in made.values())
-        known = {name: self._facts_of(*self._results[name]) for name in names if name in self._results}
+        known = {name: self._facts_of(name) for name in names if name in self._results}
         return KnownParts(made, known | {name: self.facts[name] for name in names if name not in known})
 
-    def _facts_of(self, indices: tuple[IndexVar, ...], relation: EntrySet) -> TensorFacts:
-        """Returns what is known of a part, by dimension."""
-        shape = tuple(int(self.extents[index]) for index in indices)
-        bits, rank = tuple(map(self.estimates.bit, indices)), len(indices)
-        largest, squares = relation.largest, relation.squares
-        axes = [
-            AxisSketch(min(relation.entries, size), largest[bit], squares[bit])
-            for bit, size in zip(bits, shape, strict=True)
-            if bit in largest
-        ]
-        storage = encoding({1: "SparseVector", 2: "CSR"}.get(rank, "CSF"), rank=rank) if relation.sparse else None
-        sketch = Sketch(shape, relation.entries, tuple(axes) if len(axes) == rank else ())
-        return TensorFacts(TensorType(REAL, (None,) * rank, storage), sketch, relation.most)
+    def _facts_of(self, name: str) -> TensorFacts:
+        indices, relation = self._results[name]
+        shape = tuple([int(self.extents[index]) for index in indices])
+        return facts_of_part(shape, self.estimates.places(indices), relation)
 
     def nbytes(self, terms: Sequence[ProductTerm]) -> float:
         """Returns the bytes of all parts, where some products read them: two where one that another replaces is read.

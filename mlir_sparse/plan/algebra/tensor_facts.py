@@ -6,10 +6,11 @@ from functools import lru_cache
 
 from mlir_sparse._search import EntryPattern, EntrySet, Pattern
 from mlir_sparse.classes import dataclass
-from mlir_sparse.encoding import Encoding, PatternSketch, TensorType
-from mlir_sparse.encoding.sketch import Sketch
+from mlir_sparse.dtypes import REAL
+from mlir_sparse.encoding import Encoding, PatternSketch, TensorType, encoding
+from mlir_sparse.encoding.sketch import AxisSketch, Sketch
 
-__all__ = ["TensorFacts", "levels_of"]
+__all__ = ["TensorFacts", "facts_of_part", "levels_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,25 @@ class TensorFacts:
         return EntrySet(
             sum(variables), entries, sparse, largest, squares, order, self.most, pattern=pattern, source=source
         )
+
+
+def facts_of_part(shape: tuple[int, ...], variables: tuple[int, ...], relation: EntrySet) -> TensorFacts:
+    """Returns what is known of a part, by dimension.
+
+    Args:
+        shape: its extents.
+        variables: the bit of the variable of each dimension.
+        relation: what it is to estimates.
+    """
+    largest, squares, rank = relation.largest, relation.squares, len(shape)
+    axes = [
+        AxisSketch(min(relation.entries, size), largest[bit], squares[bit])
+        for bit, size in zip(variables, shape, strict=True)
+        if bit in largest
+    ]
+    storage = encoding({1: "SparseVector", 2: "CSR"}.get(rank, "CSF"), rank=rank) if relation.sparse else None
+    sketch = Sketch(shape, relation.entries, tuple(axes) if len(axes) == rank else ())
+    return TensorFacts(TensorType(REAL, (None,) * rank, storage), sketch, relation.most)
 
 
 @lru_cache(maxsize=256)  # all statements read tensors of a few encodings
