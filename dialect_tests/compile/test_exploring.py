@@ -137,6 +137,8 @@ def test_kernels_of_all_kinds_have_pages(name: str) -> None:
     assert all(part in found.text for part in said)
     names = [snapshot.name for snapshot in passes]
     assert [one for one in found.names if one not in ("llvmir", "asm")] == names
+    if name == "blocks":  # each variable has a loop over blocks and one inside of them
+        assert {"i", "j"} <= {text for texts in found.parts.values() for text in texts}
     assert found.ids == [f"s{number + 1}" for number in range(len(passes.sections))]
 
 

@@ -82,7 +82,7 @@ def lower(program: Program, mapped: Sequence[MappedNest] = (), *, located: bool 
         module.operation.write_bytecode(buffer)
         variables = {}
         if isinstance(locations, NotationLocations):
-            variables = {function.name: locations.variables(function.step.loops) for function in functions}
+            variables = {function.name: locations.variables(function.step) for function in functions}
         return LoweredProgram(buffer.getvalue(), functions, variables)
 
 

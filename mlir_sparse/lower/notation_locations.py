@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar
 from mlir_sparse.notation.notation_places import NotationPlaces
-from mlir_sparse.plan import Program, values_read
+from mlir_sparse.plan import Generic, Program, values_read
 from mlir_sparse.text.line_places import LinePlace
 from mlir_sparse.text.source_text import Span
 
@@ -75,6 +76,7 @@ class NotationLocations:
         self._tensors = {assignment.target.tensor, *assignment.inputs}
         self._read = {step.result: values_read(step) for step in program.steps}
         self._target = assignment.target.tensor
+        self._types = dict(program.types)
 
     @property
     def whole(self) -> ir.Location:
@@ -105,9 +107,12 @@ class NotationLocations:
             return self._joined(self._places.of_tensor(self._target)[:1])
         return self._joined(self._of_value(name, frozenset()))
 
-    def variables(self, loops: Iterable[IndexVar]) -> tuple[LinePlace | None, ...]:
-        """Returns the places of index variables; None for those that the plan made."""
-        spans = (self._places.of_variable(variable.name) for variable in loops)
+    def variables(self, step: Generic) -> tuple[LinePlace | None, ...]:
+        """Returns the places of the index variables of a nest's loops; None for those that the plan made.
+
+        Loops over blocks are those over the levels of their storage, where a variable has several.
+        """
+        spans = (self._places.of_variable(variable.name) for variable in _loops(step, self._types))
         return tuple(None if span is None else notation_place(span) for span in spans)
 
     def _of_value(self, name: str, seen: frozenset[str]) -> tuple[Span, ...]:
@@ -129,6 +134,17 @@ def locations_of(program: Program) -> Locations:
     except TypeError:
         return Unlocated()
     return NotationLocations(program)
+
+
+def _loops(step: Generic, types: Mapping[str, TensorType]) -> Sequence[IndexVar]:
+    """Returns the variable of each loop of a nest, outermost first."""
+    for access in step.operands:
+        encoding = types[access.tensor].encoding
+        if encoding is not None and not encoding.is_permutation:
+            named = [access.subscripts[dim] for level in encoding.levels for dim in list(level.expr.dims())[:1]]
+            levels = [variable for variable in named if isinstance(variable, IndexVar)]
+            return [*levels, *(variable for variable in step.loops if variable not in levels)]
+    return step.loops
 
 
 def notation_place(span: Span) -> LinePlace:
