@@ -7,7 +7,8 @@
     ├── EncodingError ................. an encoding that parses but cannot be (ValueError)
     │   └── UnknownPresetError          a preset name nobody registered (LookupError)
     ├── NotationError ................. an assignment without a meaning (ValueError)
-    ├── ModuleError ................... MLIR that does not parse or verify, a function not there (ValueError)
+    ├── ModuleError ................... MLIR that does not parse or verify (ValueError)
+    │   └── NoFunctionError ........... a function that a module does not have (AttributeError)
     ├── ScheduleError ................. a schedule that cannot be, or is not of the kernel (ValueError)
     ├── SettingError .................. an environment variable that cannot be what it is (ValueError)
     ├── UnknownTensorError ............ a tensor without data, data without a tensor (LookupError)
@@ -24,6 +25,7 @@
     ├── TooLargeError ................. data that will not fit in memory (MemoryError)
     ├── FileFormatError ............... a file that is not what it says (ValueError)
     ├── UnsupportedError .............. a case refused by name before the compiler (NotImplementedError)
+    │   └── NotRecordedError .......... what lazy expressions lack of arrays (AttributeError)
     ├── BindingsError ................. no MLIR bindings to compile with (ImportError)
     ├── MissingPackageError ........... a package that is optional, and not installed (ImportError)
     ├── CompileError .................. MLIR said no (RuntimeError)
@@ -61,6 +63,8 @@ __all__ = [
     "LiteralError",
     "MissingPackageError",
     "ModuleError",
+    "NoFunctionError",
+    "NotRecordedError",
     "NotationError",
     "NotationSyntaxError",
     "OperandError",
@@ -167,6 +171,10 @@ class ModuleError(SparseError, ValueError):
     """MLIR that does not parse or verify, or a function that no module has."""
 
 
+class NoFunctionError(ModuleError, AttributeError):
+    """A function that a module does not have; `hasattr` says so."""
+
+
 class ScheduleError(SparseError, ValueError):
     """A schedule that no kernel can have, or that does not fit this one."""
 
@@ -229,6 +237,10 @@ class FileFormatError(SparseError, ValueError):
 
 class UnsupportedError(SparseError, NotImplementedError):
     """A case that no plan covers, refused before the compiler sees it."""
+
+
+class NotRecordedError(UnsupportedError, AttributeError):
+    """An attribute of arrays that lazy expressions do not record; `hasattr` says that there is none."""
 
 
 class BindingsError(SparseError, ImportError):

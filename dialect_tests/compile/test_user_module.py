@@ -347,7 +347,7 @@ def test_a_failed_assertion_ends_the_call_alone(capfd: pytest.CaptureFixture[str
       return %x : i32
     }""")
     assert m.positive(3) == 3
-    with pytest.raises(ms.ProgramError, match="expected its assertions to hold"):
+    with pytest.raises(ms.ProgramError, match="to hold, but got one that failed: x must be positive"):
         m.positive(-3)
     assert "x must be positive" in capfd.readouterr().out
     assert m.positive(4) == 4

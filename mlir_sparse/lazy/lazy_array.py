@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.dtypes import numpy_dtype
-from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.errors import NotRecordedError, OperandError, RankError, UnsupportedError
 from mlir_sparse.lazy import numpy_steps
 from mlir_sparse.lazy.elementwise_steps import cast_view, elementwise_step
 from mlir_sparse.lazy.known_recordings import (
@@ -34,10 +34,6 @@ _HELD = (np.ndarray, SparseTensor)
 def install_computing(compute: Callable[..., Any], kernel_of: Callable[..., Any]) -> None:
     """Installs what computes expressions, which stands above them."""
     _computing.update(compute=compute, kernel_of=kernel_of)
-
-
-class _NotRecordedError(UnsupportedError, AttributeError):
-    """An attribute of arrays that is not recorded; `hasattr` says that there is none."""
 
 
 def _recorded(ufunc: np.ufunc, left: Any, right: Any) -> Any:
@@ -344,7 +340,7 @@ class LazyArray:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(np.ndarray, name):
             raise AttributeError(f"'LazyArray' object has no attribute {name!r}")
-        raise _NotRecordedError(f"expected what lazy expressions record, but got .{name}: call .compute() first")
+        raise NotRecordedError(f"expected what lazy expressions record, but got .{name}: call .compute() first")
 
     __add__, __radd__ = _operators(np.add)
     __sub__, __rsub__ = _operators(np.subtract)

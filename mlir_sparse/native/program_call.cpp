@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace mlir_sparse {
 namespace {
@@ -21,8 +22,18 @@ struct Call {
 thread_local Call *running = nullptr;
 thread_local char failure[kLongest];
 
-// Assertions of a program call it.
-void abort_program() { end_program("expected its assertions to hold, but got one that failed"); }
+// The line printed last: a failed assertion prints what it is about, and aborts.
+thread_local std::string last_line;
+
+int put_line(const char *text) {
+  last_line = text;
+  return std::puts(text);
+}
+
+void abort_program() {
+  const std::string about = last_line.empty() ? "" : ": " + last_line;
+  end_program(program_message("expected its assertions to hold, but got one that failed" + about));
+}
 
 ProgramFunctions all_functions() {
   ProgramFunctions found;
@@ -31,6 +42,7 @@ ProgramFunctions all_functions() {
   add_file_functions(found);
   add_random_functions(found);
   found["abort"] = reinterpret_cast<void *>(&abort_program);
+  found["puts"] = reinterpret_cast<void *>(&put_line);
   return found;
 }
 
@@ -54,6 +66,7 @@ void end_program(const char *message) {
 bool call_program(void (*function)(void **), void **arguments, std::string &message) {
   Call call;
   call.outer = running;
+  last_line.clear();
   const bool returned = setjmp(call.place) == 0;
   if (returned) {
     running = &call;

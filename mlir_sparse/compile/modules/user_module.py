@@ -14,7 +14,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.modules.module_function import ModuleFunction
 from mlir_sparse.compile.modules.parameter_names import parameter_names
-from mlir_sparse.errors import ModuleError, OperandError, UnsupportedError
+from mlir_sparse.errors import ModuleError, NoFunctionError, OperandError, UnsupportedError
 from mlir_sparse.pipeline import DeclaredFunction
 from mlir_sparse.runtime.disk_cache import fetch_entry, store_entry
 from mlir_sparse.text.given_arguments import integer_of, shown, text_of
@@ -50,7 +50,7 @@ class UserModule:
             raise AttributeError(name)
         found = self.functions.get(name)
         if found is None:
-            raise _NoFunctionError(self._absent(name))
+            raise NoFunctionError(self._absent(name))
         return found
 
     def __getitem__(self, name: str) -> ModuleFunction:
@@ -106,10 +106,6 @@ class UserModule:
 
     def _lowered(self, passes: pipeline.Pipeline, *, as_text: bool = False) -> bytes:
         return pipeline.compile_module(self.content, passes, kernel=self.name, as_text=as_text)
-
-
-class _NoFunctionError(ModuleError, AttributeError):
-    """A function that a module does not have."""
 
 
 def module(source: Any, *, lanes: int = 0) -> UserModule:
