@@ -10,6 +10,7 @@ import click
 
 from mlir_sparse import pipeline
 from mlir_sparse.classes import dataclass
+from mlir_sparse.pipeline import gpu_passes
 from mlir_sparse.pipeline.opt_options import OptOptions
 from mlir_sparse.pipeline.pass_values import pass_items
 
@@ -141,6 +142,9 @@ def _named(name: str, value: str) -> Iterator[str]:
     """Yields the passes of a flag: a pipeline of this project's, or a pass with its options."""
     if name == "cpu":
         yield from map(str, pipeline.sparsifier().then(pipeline.cpu()).passes)
+    elif name == "gpu":
+        chip = value or "sm_90"
+        yield from map(str, gpu_passes.gpu(in_place=False).then(gpu_passes.nvvm()).then(gpu_passes.ptx(chip)).passes)
     elif name == "user-module":
         yield from map(str, pipeline.module_to_buffers().then(pipeline.module_to_llvm()).passes)
     else:
