@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import mlir_sparse as ms
 from dialect_tests.arrays.numpy_cases import Case, agree, arrays, cases
-from dialect_tests.crossing import examples
+from dialect_tests.crossing import crossed, examples
 
 Array = np.ndarray[Any, Any]
 
@@ -136,17 +136,19 @@ def test_reductions(case: Case, name: str, data: st.DataObject, keepdims: bool) 
         assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "i8", "i32", "i64", "bool"])
-@pytest.mark.parametrize("axis", [0, 1, (0, 1), None])
-@pytest.mark.parametrize("name", ["max", "min", "any", "all"])
-def test_extremes_and_logic_of_rows_full_and_not(name: str, axis: Any, dtype: str) -> None:
+@crossed(
+    name=["max", "min", "any", "all"],
+    axis=[0, 1, (0, 1), None],
+    dtype=["f64", "f32", "f16", "i8", "i32", "i64", "bool"],
+    stored=["CSR", "CSC", "COO", "BSR(2, 2)"],
+)
+def test_extremes_and_logic_of_rows_full_and_not(name: str, axis: Any, dtype: str, stored: str) -> None:
     rng = np.random.default_rng(0)
     for density in (0.0, 0.3, 1.0):
         dense = np.where(rng.random((30, 20)) < density, rng.integers(-5, 6, (30, 20)), 0)
         dense[3], dense[:, 4] = 1, (-2, 1)[dtype == "bool"]
         array = dense.astype(ms.DType(dtype).numpy)
-        for stored in ("CSR", "CSC", "COO", "BSR(2, 2)"):
-            agree(getattr(ms.tensor(array, stored), name)(axis=axis), getattr(array, name)(axis=axis))
+        agree(getattr(ms.tensor(array, stored), name)(axis=axis), getattr(array, name)(axis=axis))
 
 
 def test_reductions_see_not_a_number_and_infinities() -> None:

@@ -169,7 +169,7 @@ def test_rows_of_tensors_are_kept_as_long_as_these() -> None:
         for _ in range(3):
             np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
             kernel(**read)  # the first call was not the fast path
-            with patch.object(blocks_of_rows, "rows_between", side_effect=AssertionError("read anew")):
+            with patch.object(blocks_of_rows, "part_between", side_effect=AssertionError("read anew")):
                 kernel(**read)
             read["X"].storage.values[:] *= 2
             np.testing.assert_array_equal(kernel(**read), ms.evaluate(LOSS, tensors=read, optimize="off"))
@@ -189,7 +189,7 @@ def test_errors_of_a_block_reach_the_caller() -> None:
     read = {name: given[name] for name in kernel.parameters}
     with (
         patch.object(blocks_of_rows, "_block_bytes", lambda: 1000),
-        patch.object(blocks_of_rows, "rows_between", side_effect=RuntimeError("no more")),
+        patch.object(blocks_of_rows, "part_between", side_effect=RuntimeError("no more")),
         pytest.raises(RuntimeError, match="no more"),
     ):
         kernel(**read)
