@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,6 +12,7 @@ import dask.array
 import numpy as np
 from dask.base import tokenize
 
+from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces
@@ -325,6 +328,23 @@ class _Kernel:
 
     def __dask_tokenize__(self) -> Any:
         return str(self.pieces.cut), repr(self.pieces.kernel)
+
+    def __reduce__(self) -> Any:
+        return _kernel_here, (__version__, self.pieces)
+
+
+def _kernel_here(version: str, pieces: StatementPieces) -> _Kernel:
+    """Returns what a worker computes pieces with, before its first task.
+
+    Raises:
+        UnsupportedError: on a worker with another version of this package.
+    """
+    if version != __version__:
+        raise UnsupportedError(
+            f"expected mlir_sparse {version}, as where the statement was made, but got {__version__} on the worker "
+            f"{platform.node()} (process {os.getpid()}): install one version on all of them"
+        )
+    return _Kernel(pieces)
 
 
 def _call(kernel: _Kernel, names: Sequence[str], operands: Sequence[Any]) -> Any:
