@@ -1,8 +1,9 @@
 """Runs MLIR's own tests, and says which fail and why: `scripts/upstream [suite ...]`.
 
 Suites: `entry` runs the integration programs by `mlir-sparse run FILE --entry main`; `codegen` runs their own RUN lines
-that are for code generation, `library` those for the runtime library; `dialect` runs the tests of passes; `migrated`
-runs the integration programs of an older release after `mlir-sparse migrate`.
+that are for code generation, `library` those for the runtime library, with LLVM's in the folder MLIR_RUNNER_LIBRARIES;
+`dialect` runs the tests of passes; `migrated` runs the integration programs of an older release after
+`mlir-sparse migrate`.
 """
 
 from __future__ import annotations

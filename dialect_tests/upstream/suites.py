@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -105,9 +106,15 @@ def dialect_files(folder: Path) -> list[Path]:
 def substitutions(path: Path, folder: Path, scratch: Path) -> dict[str, str]:
     """Returns lit's substitutions for a test."""
     home = folder.parent  # `mlir`, of which `folder` is the tests
-    libraries = {name: f"{name.removeprefix('%')}.so" for name in _LIBRARIES}
+    libraries = {name: _library(name.removeprefix("%")) for name in _LIBRARIES}
     temporary = str(scratch / path.stem)
     return {"%s": str(path), "%t": temporary, "%mlir_src_dir": str(home), "%S": str(path.parent), **libraries}
+
+
+def _library(name: str) -> str:
+    """Returns a library of MLIR's runner: the file in the folder MLIR_RUNNER_LIBRARIES, else one that is not there."""
+    installed = Path(os.environ.get("MLIR_RUNNER_LIBRARIES", "")).glob(f"lib{name}.so*")
+    return next((str(path) for path in sorted(installed)), f"{name}.so")
 
 
 def by_entry(path: Path, folder: Path, scratch: Path, shell: Shell) -> Iterator[Verdict]:

@@ -14,6 +14,12 @@ from mlir_sparse.pipeline.module_compiler import missing_functions
 __all__ = ["call_entry"]
 
 
+def _way_out(missing: Sequence[str]) -> str:
+    if not any("parse" in name for name in missing):  # as in `newSparseTensor` and `_mlir_ciface_sparseValuesF64`
+        return ": --shared-libs names libraries that have them"
+    return ": give LLVM's libmlir_c_runner_utils.so to --shared-libs, or --sparsifier=enable-runtime-library=false"
+
+
 def call_entry(
     content: bytes,
     name: str,
@@ -29,7 +35,8 @@ def call_entry(
         name: what messages call it.
         entry: the function.
         result: the type of its result; None for none.
-        libraries: shared libraries with functions that it calls, beside those of this package.
+        libraries: shared libraries with functions that it calls, before those of this package: what LLVM's make, they
+            must read.
         opt_level: LLVM's optimisation level.
 
     Raises:
@@ -41,8 +48,11 @@ def call_entry(
             module = parse_module(content if content.startswith(b"ML\xefR") else content.decode())
             missing = () if libraries else missing_functions(module)
             if missing:
-                raise ModuleError(f"expected functions that {name} calls to be there, but got no {', '.join(missing)}")
-            engine = plain_engine(module, [_native.__file__, *libraries], opt_level)
+                absent = ", ".join(missing)
+                raise ModuleError(
+                    f"expected functions that {name} calls to be there, but got no {absent}{_way_out(missing)}"
+                )
+            engine = plain_engine(module, [*libraries, _native.__file__], opt_level)
         except (ir.MLIRError, ValueError, RuntimeError) as error:
             raise ModuleError(
                 f"expected a module of the LLVM dialect in {name}, but got: {diagnostics_of(error)}"

@@ -136,7 +136,7 @@ def _call(content: bytes, name: str, request: RunnerRequest) -> int:
     from mlir_sparse.pipeline.call_entry import call_entry  # loads MLIR: in the child alone
 
     try:
-        libraries = [_library(path) for path in request.libraries if not _RUNNER_LIBRARY.search(os.path.basename(path))]
+        libraries = [_library(path) for path in request.libraries if not _is_ours(path)]
         kind = None if request.result == RESULTS[0] else DType.of(request.result).numpy.type
         value = call_entry(content, name, request.entry, kind, libraries, request.opt_level)
     except SparseError as error:
@@ -145,6 +145,11 @@ def _call(content: bytes, name: str, request: RunnerRequest) -> int:
     if value is not None:
         print(value if isinstance(value, np.integer) else f"{value:e}")
     return 0
+
+
+def _is_ours(path: str) -> bool:
+    """Returns whether a library of LLVM's is not there: most of what it has is in this package."""
+    return _RUNNER_LIBRARY.search(os.path.basename(path)) is not None and not os.path.isfile(path)
 
 
 def _library(path: str) -> str:
