@@ -4,6 +4,7 @@
 
 #include "block.hpp"
 #include "combine.hpp"
+#include "fill.hpp"
 #include "spread.hpp"
 #include "threads.hpp"
 
@@ -34,6 +35,16 @@ void over_elements(std::size_t count, const std::function<void(std::size_t, std:
   const std::size_t stretches = (count + kStretch - 1) / kStretch;
   run_chunks(stretches, thread_limit(), [&](std::size_t stretch) {
     work(stretch * kStretch, std::min(count, (stretch + 1) * kStretch));
+  });
+}
+
+// Gives all elements of a result the value that chunks add to.
+void fill_result(const Array &result, const Partition &partition) {
+  const auto elements = static_cast<std::size_t>(result.size());
+  const bool past_caches = exceeds_caches(elements * static_cast<std::size_t>(result.item));
+  over_elements(elements, [&](std::size_t begin, std::size_t end) {
+    fill_with(result.data, partition.identity, begin, end, past_caches);
+    if (past_caches) end_stores();
   });
 }
 
@@ -69,10 +80,7 @@ void call_chunk(Function function, const Partition &partition, const std::vector
 void call_apart(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                 const Cuts &cuts, const std::function<void()> &goes_on) {
   const Array &result = arguments.back().array;
-  if (partition.fills && is_filled_before(partition, arguments.size() - 1))
-    over_elements(static_cast<std::size_t>(result.size()), [&](std::size_t begin, std::size_t end) {
-      fill_with(result.data, partition.identity, begin, end);
-    });
+  if (partition.fills && is_filled_before(partition, arguments.size() - 1)) fill_result(result, partition);
   run_chunks(
       cuts.chunks(), thread_limit(),
       [&](std::size_t chunk) { call_chunk(function, partition, arguments, cuts, chunk, nullptr); }, goes_on);
@@ -94,9 +102,7 @@ void call_parted(Function function, const Partition &partition, const std::vecto
                  const Cuts &cuts, const std::vector<Spread> &spreads, const std::function<void()> &goes_on) {
   Array result = arguments.back().array;
   if (partition.fills) {
-    over_elements(static_cast<std::size_t>(result.size()), [&](std::size_t begin, std::size_t end) {
-      fill_with(result.data, partition.identity, begin, end);
-    });
+    fill_result(result, partition);
     result.shape.front() = 0;  // where the function writes, coordinates say
   }
   Cuts apart;
@@ -131,7 +137,7 @@ void call_added(Function function, const Partition &partition, const std::vector
             static_cast<std::size_t>((*spreads)[chunk].end) * row};
   };
   const bool before = is_filled_before(partition, arguments.size() - 1);
-  if (before && partition.fills) fill_with(result.data, partition.identity, 0, elements);
+  if (before && partition.fills) fill_result(result, partition);
   std::vector<Block> owned;
   for (std::size_t chunk = 1; chunk < cuts.chunks(); ++chunk)
     owned.emplace_back(elements * static_cast<std::size_t>(result.item), false);
@@ -191,12 +197,16 @@ std::size_t chunks_of(const Partition &partition, std::int64_t work, std::int64_
   return std::min(most, static_cast<std::size_t>(paying));
 }
 
+bool fills_past_caches(const Partition &partition, std::size_t bytes) {
+  return partition.fills && partition.compressed && partition.outcome == Partition::kApart &&
+         exceeds_caches(bytes);
+}
+
 void call_in_chunks(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                     std::int64_t extent, std::size_t chunks, const std::function<void()> &goes_on) {
   const Cuts cuts = cut(partition, arguments, extent, chunks);
   if (cuts.chunks() == 0) {  // nothing is stored: only the result is to be filled
-    if (partition.fills) fill_with(arguments.back().array.data, partition.identity, 0,
-                                   static_cast<std::size_t>(arguments.back().array.size()));
+    if (partition.fills) fill_result(arguments.back().array, partition);
     return;
   }
   const auto call = partition.outcome == Partition::kAdded ? call_added : call_apart;

@@ -30,6 +30,10 @@ using Function = void (*)(void **);
 // means no cut.
 std::size_t chunks_of(const Partition &partition, std::int64_t work, std::int64_t elements);
 
+// Whether one chunk is worth while, as all elements of a result of so many bytes are to be set before loops add to
+// some: the function itself writes them through the caches.
+bool fills_past_caches(const Partition &partition, std::size_t bytes);
+
 // Calls a function with a dense result, the last argument, in at most this number of parallel chunks.
 void call_in_chunks(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                     std::int64_t extent, std::size_t chunks, const std::function<void()> &goes_on);

@@ -102,40 +102,12 @@ std::map<std::string, Combine> all() {
   return table;
 }
 
-template <class Word>
-void fill_words(void *result, const std::string &element, std::size_t begin, std::size_t end) {
-  Word word;
-  std::memcpy(&word, element.data(), sizeof word);
-  std::fill(static_cast<Word *>(result) + begin, static_cast<Word *>(result) + end, word);
-}
-
 }  // namespace
 
 Combine combine_of(const std::string &name) {
   static const std::map<std::string, Combine> table = all();
   const auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
-}
-
-void fill_with(void *result, const std::string &element, std::size_t begin, std::size_t end) {
-  const std::size_t item = element.size();
-  if (std::all_of(element.begin(), element.end(), [](char byte) { return byte == 0; })) {
-    std::memset(static_cast<char *>(result) + begin * item, 0, (end - begin) * item);
-    return;
-  }
-  switch (item) {
-    case 1:
-      return fill_words<std::uint8_t>(result, element, begin, end);
-    case 2:
-      return fill_words<std::uint16_t>(result, element, begin, end);
-    case 4:
-      return fill_words<std::uint32_t>(result, element, begin, end);
-    case 8:
-      return fill_words<std::uint64_t>(result, element, begin, end);
-    default:
-      for (std::size_t e = begin; e < end; ++e)
-        std::memcpy(static_cast<char *>(result) + e * item, element.data(), item);
-  }
 }
 
 }  // namespace mlir_sparse

@@ -13,7 +13,4 @@ using Combine = void (*)(void *result, const void *other, std::size_t begin, std
 // Returns the function for an operator and NumPy's name of the element type, such as "sum float64", or null.
 Combine combine_of(const std::string &name);
 
-// Writes copies of an element.
-void fill_with(void *result, const std::string &element, std::size_t begin, std::size_t end);
-
 }  // namespace mlir_sparse

@@ -653,18 +653,20 @@ class Launcher {
 
   // Calls in chunks if that is worthwhile; returns whether it did.
   bool cut_dense(const Bound &bound, std::int64_t work) const {
-    if (work < 2 * static_cast<std::int64_t>(chunk_work())) return false;
-    std::size_t chunks = chunks_of(*partition_, work, bound.arrays.back().size());
+    const ArrayView &result = bound.arrays.back();
+    const bool fills = fills_past_caches(*partition_, static_cast<std::size_t>(result.size() * result.item()));
+    if (work < 2 * static_cast<std::int64_t>(chunk_work()) && !fills) return false;
+    std::size_t chunks = chunks_of(*partition_, work, result.size());
     // A chunk of a level below others is a part of each row above, which must be long enough.
     for (const StoredPart &part : partition_->stored)
       if (part.level > 0 && chunk_work() > 1)
         chunks = std::min(chunks, static_cast<std::size_t>(bound.extents[static_cast<std::size_t>(partition_->variable)]) / kStretch);
-    if (chunks < 2) return false;
+    if (chunks < 2 && !fills) return false;
     const std::vector<Argument> arguments = arguments_of(bound);
     Interrupts interrupts;
     py::gil_scoped_release release;
-    call_in_chunks(function_, *partition_, arguments, bound.extents[static_cast<std::size_t>(partition_->variable)], chunks,
-                   [&] { interrupts.check(); });
+    call_in_chunks(function_, *partition_, arguments, bound.extents[static_cast<std::size_t>(partition_->variable)],
+                   std::max<std::size_t>(chunks, 1), [&] { interrupts.check(); });
     return true;
   }
 

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include "fill.hpp"
 #include "machine_steps.hpp"
 #include "module.hpp"
 #include "threads.hpp"
@@ -37,6 +38,8 @@ void register_machine(py::module_ &module) {
              "Returns the nanoseconds of a line of rows that entries name, for each prefetch distance.");
   module.def("set_machine_work", &set_machine_work, py::arg("chunk"), py::arg("joined_chunk"),
              "Sets what work is worth a chunk, and one whose result is copied, where no setting says so.");
+  module.def("set_machine_fill", &set_machine_fill, py::arg("bytes"),
+             "Sets the bytes of results from which on these are filled past the caches.");
 }
 
 }  // namespace mlir_sparse

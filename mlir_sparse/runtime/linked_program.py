@@ -26,8 +26,9 @@ def link_program(program: ProgramSteps, machine: Machine) -> Executable:
 
 @lru_cache(maxsize=1)
 def _tell_of_machine(profile: MachineProfile) -> None:
-    """Tells native code what work is worth a chunk on the machine."""
+    """Tells native code what work is worth a chunk on the machine, and what results exceed its caches."""
     _native.set_machine_work(profile.number("chunk"), profile.number("joined_chunk"))
+    _native.set_machine_fill(profile.number("filled"))
 
 
 def _call(nest: NestCall, machine: Machine) -> FunctionCall:
