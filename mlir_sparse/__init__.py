@@ -64,6 +64,7 @@ from mlir_sparse.errors import (
     RankError,
     ScheduleError,
     SettingError,
+    SourceError,
     SparseError,
     StorageError,
     TooLargeError,
@@ -106,7 +107,8 @@ if TYPE_CHECKING:
     from mlir_sparse.compile.stream import stream
     from mlir_sparse.lazy import LazyArray, compute
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
-    from mlir_sparse.tensor.files.tensor_source import TensorSource, source
+    from mlir_sparse.tensor.files.open_source import source
+    from mlir_sparse.tensor.files.tensor_source import TensorSource
 else:
     __getattr__ = at_first_use(
         __name__,
@@ -120,8 +122,9 @@ else:
             "compile.tuning.tune_machine": ("tune_machine",),
             "lazy": ("LazyArray", "compute"),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
+            "tensor.files.open_source": ("source",),
             "tensor.files.read_write": ("read", "write"),
-            "tensor.files.tensor_source": ("TensorSource", "source"),
+            "tensor.files.tensor_source": ("TensorSource",),
         },
     )
 
@@ -179,6 +182,7 @@ __all__ = [
     "ScheduleError",
     "Semiring",
     "SettingError",
+    "SourceError",
     "SparseError",
     "SparseTensor",
     "StorageError",

@@ -24,6 +24,7 @@
     ├── WidthError .................... positions or coordinates wider than their type (OverflowError)
     ├── TooLargeError ................. data that will not fit in memory (MemoryError)
     ├── FileFormatError ............... a file that is not what it says (ValueError)
+    ├── SourceError ................... a part of a tensor that could not be read, after several attempts (OSError)
     ├── UnsupportedError .............. a case refused by name before the compiler (NotImplementedError)
     │   └── NotRecordedError .......... what lazy expressions lack of arrays (AttributeError)
     ├── BindingsError ................. no MLIR bindings to compile with (ImportError)
@@ -73,6 +74,7 @@ __all__ = [
     "RankError",
     "ScheduleError",
     "SettingError",
+    "SourceError",
     "SparseError",
     "StorageError",
     "SyntaxError_",
@@ -233,6 +235,10 @@ class TooLargeError(SparseError, MemoryError):
 
 class FileFormatError(SparseError, ValueError):
     """A file that is truncated, or not in the format its name says."""
+
+
+class SourceError(SparseError, OSError):
+    """A part of a tensor that could not be read, although it was tried several times."""
 
 
 class UnsupportedError(SparseError, NotImplementedError):

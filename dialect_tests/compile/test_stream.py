@@ -161,13 +161,71 @@ def test_a_function_that_reads_something_else_is_refused() -> None:
     with pytest.raises(ms.ExtentError, match=r"expected a part of shape \(9, 9\) from read\(0, 9\), but got \(7, 7\)"):
         ms.stream("y(i) = A(i,j) * x(j)", A=wrong, x=np.ones(9))
 
-    def fails(low: int, high: int) -> np.ndarray:
-        raise OSError("the disk is gone")
-
-    with pytest.raises(OSError, match="the disk is gone"):
-        ms.stream("s = A(i,j)", A=ms.source(fails, shape=(9, 9), type="f64[?,?] CSR", nbytes=100))
     with pytest.raises(ms.OperandError, match="expected shape=, type= and nbytes="):
-        ms.source(fails)
+        ms.source(wrong.read)
+
+
+class RemoteError(Exception):
+    """What a library of the user's raises."""
+
+
+@pytest.mark.parametrize("kind", [ConnectionError, RemoteError])
+def test_a_part_that_fails_once_is_read_again_and_one_that_always_does_is_named(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[ms.TensorSource.__module__], "_PAUSE", 0)
+    failures = {0: 1, 6: 2}
+
+    def remote(low: int, high: int) -> np.ndarray:
+        if failures.get(low, 0):
+            failures[low] -= 1
+            raise kind("the other side is busy")
+        return np.eye(9)[low:high]
+
+    def streamed() -> Any:
+        rows = ms.source(remote, shape=(9, 9), type="f64[?,?] CSR", nbytes=900)
+        return ms.stream("s = A(i,j)", A=rows, memory=1200)
+
+    assert streamed() == 9
+    assert failures == {0: 0, 6: 0}
+    failures[6] = 3
+    wanted = (
+        rf"expected rows 6 to 9 of remote\(\), but got {kind.__name__} in each of 3 attempts: the other side is busy"
+    )
+    with pytest.raises(ms.SourceError, match=wanted) as caught:
+        streamed()
+    assert isinstance(caught.value, OSError)
+    assert isinstance(caught.value.__cause__, kind)
+
+
+def test_a_mistake_in_a_function_is_raised_at_once_with_the_part() -> None:
+    calls = []
+
+    def wrong(low: int, high: int) -> Any:
+        calls.append(low)
+        return np.eye(9)[low:high] + missing  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(NameError) as caught:
+        ms.stream("s = A(i,j)", A=ms.source(wrong, shape=(9, 9), type="f64[?,?] CSR", nbytes=100))
+    assert caught.value.__notes__ == ["while rows 0 to 9 of wrong() were read"]
+    assert calls == [0]
+
+
+def test_parts_of_unlike_widths_are_widened_and_unlike_types_are_refused(dense: np.ndarray) -> None:
+    whole = ms.tensor(dense, "CSR")
+    narrow = whole.encoding.with_widths(16, 16)
+    parts = [whole[:100].convert(narrow), whole[100:100], whole[100:]]
+    source = ms.source(parts)
+    assert str(source.type.encoding) == str(whole.encoding)
+    np.testing.assert_array_equal(source.read(0, 90).to_numpy(), dense[:90])
+    assert source.read(0, 90).encoding == whole.encoding
+    found = ms.stream("y(i) = A(i,j) * x(j)", A=source, x=np.ones(N), memory=9000)
+    np.testing.assert_allclose(found, dense.sum(axis=1), rtol=1e-12)
+    for other in (whole[:9].convert("DCSR"), whole[:9].astype("f32"), whole[:9].convert("CSC")):
+        with pytest.raises(ms.DTypeError, match=r"expected parts of one type, .* for part 1"):
+            ms.source([whole, other], along=0)
+    with pytest.raises(ms.ExtentError, match=r"but got \(300, 7\) for part 1"):
+        ms.source([whole, ms.tensor(dense[:, :7], "CSR")])
 
 
 _PEAK = """
@@ -199,3 +257,29 @@ def test_the_peak_is_a_few_chunks_whatever_the_file(tmp_path: Path) -> None:
     assert float(total) == rows * width
     chunk = (16 << 10) / 4  # KiB
     assert int(grown) < 2.5 * chunk + 2 * rows * 8 / 1024 + 2048  # beside x, y and the interpreter's own
+
+
+_LARGER = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+import numpy as np
+import mlir_sparse as ms
+columns, width = 1 << 16, 64
+rows = (4 << 30) // (12 * width)
+own = np.arange(0, columns, columns // width, dtype=np.int32)
+def read(low, high):
+    count = (high - low) * width
+    coordinates = np.empty((high - low, width), np.int32)
+    coordinates[:] = own
+    levels = [None, np.arange(0, count + 1, width, dtype=np.int32)], [None, coordinates.ravel()], np.ones(count)
+    return ms.SparseTensor.from_levels("CSR", (high - low, columns), *levels)
+A = ms.source(read, shape=(rows, columns), type="f64[?,?] CSR", nbytes=12 * rows * width)
+y = ms.stream("y(i) = A(i,j) * x(j)", A=A, x=np.ones(columns), memory="128MiB")
+assert y.shape == (rows,) and (y == width).all()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit on the address space elsewhere")
+def test_four_gigabytes_in_a_process_that_may_have_one() -> None:
+    ran = subprocess.run([sys.executable, "-c", _LARGER], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -20,7 +20,7 @@ from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.process.available_memory import bytes_of
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import type_of_given
-from mlir_sparse.tensor.files.tensor_source import TensorSource
+from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["stream"]
@@ -63,9 +63,10 @@ def stream(
     Raises:
         UnsupportedError: for a statement that cannot be cut so; each index variable has its reason.
         TooLargeError: for one coordinate of a source that exceeds a part.
-        FileFormatError: for what a file does not hold, with the file.
+        FileFormatError: for what a file does not hold, with the file and the part of it.
+        SourceError: for a part that could not be read in three attempts.
 
-    >>> from mlir_sparse.tensor.files.tensor_source import source
+    >>> from mlir_sparse.tensor.files.open_source import source
     >>> A = source(lambda low, high: np.eye(6)[low:high], shape=(6, 6), type="f64[?,?] CSR", nbytes=400)
     >>> stream("y(i) = A(i,j) * x(j)", A=A, x=np.arange(6.0), memory=400)
     array([0., 1., 2., 3., 4., 5.])
@@ -170,5 +171,5 @@ def _read_ahead(
 
 def _part(given: Any, axis: int, low: int, high: int) -> Any:
     if isinstance(given, TensorSource):
-        return given.read(low, high)
+        return read_part(given, low, high)
     return given[(slice(None),) * axis + (slice(low, high),)]

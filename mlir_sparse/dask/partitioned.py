@@ -15,7 +15,8 @@ from dask.highlevelgraph import HighLevelGraph
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor, tensor
-from mlir_sparse.tensor.files.tensor_source import TensorSource, source
+from mlir_sparse.tensor.files.open_source import source
+from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
 __all__ = ["array_of_chunks", "from_files", "from_source", "from_tensor", "meta_of"]
 
@@ -92,7 +93,7 @@ def from_source(
         raise OperandError(f"expected cuts that ascend from 0 to {extent}, but got {bounds}")
     name = f"read-{tokenize(parts, bounds)}"
     tasks = {
-        _key(name, number, len(parts.shape), parts.axis): (parts.read, low, high)
+        _key(name, number, len(parts.shape), parts.axis): (read_part, parts, low, high)
         for number, (low, high) in enumerate(pairwise(bounds))
     }
     return array_of_chunks(name, tasks, [], parts.shape, parts.type, parts.axis, bounds)

@@ -25,6 +25,7 @@ from mlir_sparse.tools.run_operands import Sources
 from mlir_sparse.tools.run_report import Report, summary
 from mlir_sparse.tools.run_stream import execute_in_parts
 from mlir_sparse.tools.shared_options import COMPILING, DATA, QUIET, Pairs, tensor_options, with_options
+from mlir_sparse.tools.split_command import split
 from mlir_sparse.tools.tune_command import Question, find_fastest, measured_machine
 
 __all__ = ["main"]
@@ -298,7 +299,7 @@ def convert(
     click.echo(f"{destination}: {summary(tensor)}", err=True)
 
 
-for _command in (explore, opt, runner, lit_init, migrate):
+for _command in (explore, opt, runner, lit_init, migrate, split):
     main.add_command(_command)
 
 

@@ -10,9 +10,12 @@ from typing import Any
 import click
 
 import mlir_sparse as ms
+from mlir_sparse.compile.tuning.progress_bar import bar
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Comprehension
 from mlir_sparse.process.available_memory import bytes_of, in_units
+from mlir_sparse.tensor.files.array_groups import is_hdf5
+from mlir_sparse.tensor.files.parquet_source import is_parquet
 from mlir_sparse.tools.run_command import Job, check_outputs, write_results
 from mlir_sparse.tools.run_operands import load
 from mlir_sparse.tools.run_report import Report, summary
@@ -21,7 +24,7 @@ __all__ = ["execute_in_parts"]
 
 
 def execute_in_parts(job: Job, memory: str, report: Report) -> None:
-    """Runs a job on `.npz` files and folders of them, of which at most so many bytes are read at a time.
+    """Runs a job on files of which at most so many bytes are read at a time: `.npz`, HDF5, Zarr, Parquet, folders.
 
     Raises:
         UnsupportedError: for options that need whole tensors, and statements that cannot be cut.
@@ -31,7 +34,10 @@ def execute_in_parts(job: Job, memory: str, report: Report) -> None:
     check_outputs(job)
     opened = {name: ms.source(path) for name, path in job.sources.files.items() if _is_in_parts(path)}
     if not opened:
-        raise UnsupportedError("expected -i NAME=FILE.npz, or a folder of them, with --memory, but got none")
+        raise UnsupportedError(
+            "expected -i NAME=FILE of an .npz, HDF5, Zarr or Parquet file, or a folder of files, with --memory, but "
+            "got none: cut text files before, with mlir-sparse split"
+        )
     given = set(opened) & set(job.request.encodings)
     if given:
         raise UnsupportedError(
@@ -44,15 +50,22 @@ def execute_in_parts(job: Job, memory: str, report: Report) -> None:
     if isinstance(statement, Comprehension) or isinstance(out, dict):
         raise UnsupportedError("expected one statement with --memory, but got a comprehension: run them in turn")
     start = time.perf_counter()
-    with report.step("reading and computing"):
-        result = ms.stream(statement, tensors=operands, out=out, memory=nbytes)
+    with bar("reading and computing", False if report.quiet else None) as share:
+        result = ms.stream(
+            statement,
+            tensors=operands,
+            out=out,
+            memory=nbytes,
+            progress=lambda done, total: share(done / max(1, total)),
+        )
     report.line(job.request.targets[0], summary(result))
     report.line("stream", f"{time.perf_counter() - start:.3g} s, parts of all files in {in_units(nbytes)}")
     write_results(job, dict(zip(job.request.targets, (result,), strict=True)), report)
 
 
 def _is_in_parts(path: Path) -> bool:
-    return path.is_dir() or path.suffix.lower() == ".npz"
+    name = str(path)
+    return path.is_dir() or path.suffix.lower() == ".npz" or is_parquet(name) or (path.is_file() and is_hdf5(name))
 
 
 def _refuse_options(job: Job) -> None:

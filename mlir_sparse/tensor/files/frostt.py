@@ -9,7 +9,7 @@ r + 1 words (it may be missing unless r is 2). No plain file looks so: all of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import IO
 
@@ -17,11 +17,19 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import RankError
-from mlir_sparse.tensor.files.text_rows import MOST, TextEntries, TextRows, as_sizes, read_rows, write_rows
+from mlir_sparse.tensor.files.text_rows import (
+    MOST,
+    TextEntries,
+    TextRows,
+    as_sizes,
+    read_row_blocks,
+    read_rows,
+    write_rows,
+)
 from mlir_sparse.tensor.files.text_stream import TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["read_frostt", "read_sptensor", "write_frostt"]
+__all__ = ["read_frostt", "read_frostt_blocks", "read_sptensor", "write_frostt"]
 
 _SHAPE_COMMENT = b"# shape:"
 _EXTENDED_COMMENT = b"extended FROSTT"
@@ -45,6 +53,25 @@ def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> T
             `write_frostt` writes, or from MLIR's extension.
         base: the least coordinate, 0 or 1.
     """
+    rows, extents = _form(stream, shape, base)
+    dims, values = read_rows(stream, rows)
+    return TextEntries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values)
+
+
+def read_frostt_blocks(
+    stream: TextStream, shape: Sequence[int] | None, base: int, use: Callable[[TextEntries], None]
+) -> None:
+    """Passes the entries of a FROSTT file a block at a time; where the file lacks extents, those of each block."""
+    rows, extents = _form(stream, shape, base)
+    read_row_blocks(
+        stream,
+        rows,
+        lambda dims, values: use(TextEntries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values)),
+    )
+
+
+def _form(stream: TextStream, shape: Sequence[int] | None, base: int) -> tuple[TextRows, tuple[int, ...] | None]:
+    """Reads the head; returns the form of lines, and the extents if they are known."""
     head = _read_head(stream)
     extents = head.extents if shape is None else tuple(shape)
     rank = len(extents or ()) if head.rank is None else head.rank
@@ -52,9 +79,7 @@ def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> T
         raise stream.error(None, "expected entries or shape=..., but got a file without either")
     if extents is not None and len(extents) != rank:
         raise RankError(f"{stream.name}: expected a shape of rank {rank}, as its lines have, but got {extents}")
-    rows = TextRows(extents or (MOST,) * rank, "real", "#", base, head.announced)
-    dims, values = read_rows(stream, rows)
-    return TextEntries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values)
+    return TextRows(extents or (MOST,) * rank, "real", "#", base, head.announced), extents
 
 
 def _read_head(stream: TextStream) -> _Head:

@@ -12,13 +12,14 @@ from typing import IO
 
 import numpy as np
 
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.files.market_head import Head
-from mlir_sparse.tensor.files.text_rows import TextEntries, TextRows, read_rows, write_rows
+from mlir_sparse.tensor.files.text_rows import TextEntries, TextRows, read_row_blocks, read_rows, write_rows
 from mlir_sparse.tensor.files.text_stream import TextStream
 from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["read_market", "write_matrix", "write_tensor"]
+__all__ = ["read_market", "read_market_blocks", "write_matrix", "write_tensor"]
 
 # Functions from a value to its mirror image beyond the diagonal.
 _OPPOSITE: Mapping[str, Callable[[Array], Array]] = {
@@ -39,10 +40,32 @@ def read_market(stream: TextStream, head: Head) -> TextEntries:
 
 
 def _read_entries(stream: TextStream, head: Head) -> TextEntries:
-    rows = TextRows(head.shape, head.value, "%", announced=head.entries, narrow=head.object == "matrix")
-    dims, values = read_rows(stream, rows)
+    dims, values = read_rows(stream, _rows_of(head))
     _check_opposites(stream, head, values)
     return _mirrored(TextEntries(head.shape, dims, values), head.symmetry)
+
+
+def read_market_blocks(stream: TextStream, head: Head, use: Callable[[TextEntries], None]) -> None:
+    """Passes the entries after the head a block at a time.
+
+    Raises:
+        FileFormatError: for lines that contradict the head.
+        UnsupportedError: for an array.
+    """
+    if head.layout == "array":
+        raise UnsupportedError(
+            f"{stream.name}: expected entries, but got an array: numpy.load with mmap_mode reads parts"
+        )
+
+    def pass_on(dims: tuple[Array, ...], values: Array) -> None:
+        _check_opposites(stream, head, values)
+        use(_mirrored(TextEntries(head.shape, dims, values), head.symmetry))
+
+    read_row_blocks(stream, _rows_of(head), pass_on)
+
+
+def _rows_of(head: Head) -> TextRows:
+    return TextRows(head.shape, head.value, "%", announced=head.entries, narrow=head.object == "matrix")
 
 
 def _check_opposites(stream: TextStream, head: Head, values: Array) -> None:

@@ -13,57 +13,30 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse.classes import dataclass
 from mlir_sparse.disk.bad_file_errors import refusing
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.errors import CoordinatesError, FileFormatError, SparseError, TooLargeError
+from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.files.stored_levels import StoredLevels, tensor_of_levels
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
-    from mlir_sparse.tensor.files.npz_members import FileArray
+    from mlir_sparse.tensor.files.file_array import FileArray
 
-__all__ = ["StoredLevels", "is_npz", "levels_of", "read_npz", "write_npz"]
+__all__ = ["is_npz", "levels_of", "read_npz", "write_npz"]
 
-_ANY_ORDER = {
-    "CSR": "(i, j) -> (i : dense, j : compressed(nonunique, nonordered))",
-    "CSC": "(i, j) -> (j : dense, i : compressed(nonunique, nonordered))",
-}
 _RULE = "a tensor as scipy.sparse.save_npz or mlir_sparse.write saves it"
 
 
 def is_npz(name: str) -> bool:
     """Returns whether a file's name ends in `.npz`."""
     return name.lower().endswith(".npz")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredLevels:
-    """The level arrays of a file.
-
-    Args:
-        encoding: without widths where those of the arrays count.
-        shape: the extents.
-        dtype: the element type.
-        positions: an array for each level, NumPy's or a `FileArray`, or None.
-        coordinates: likewise.
-        values: the values.
-        any_order: whether the coordinates of a row may be in any order, and repeat, as in SciPy's matrices.
-    """
-
-    encoding: Encoding
-    shape: tuple[int, ...]
-    dtype: DType
-    positions: tuple[Any, ...]
-    coordinates: tuple[Any, ...]
-    values: Any
-    any_order: bool
 
 
 @contextmanager
@@ -129,24 +102,10 @@ def read_npz(name: str, encoding: str | Encoding | None, dtype: Any, parameters:
         arrays = dict(np.load(file, allow_pickle=False))
     with _named(name):
         stored = levels_of(name, arrays)
-        found = _of_entries(arrays) if stored is None else _of_levels(stored)
+        found = _of_entries(arrays) if stored is None else tensor_of_levels(stored)
     if dtype is not None:
         found = found.astype(dtype)
     return found if encoding is None and not parameters else tensor(found, encoding, **parameters)
-
-
-def _of_levels(stored: StoredLevels) -> SparseTensor:
-    values = stored.values if stored.values.dtype == stored.dtype.numpy else stored.values.view(stored.dtype.numpy)
-    if stored.encoding.batch_rank == 0:
-        values = values.reshape(-1)
-    try:
-        return SparseTensor.from_levels(stored.encoding, stored.shape, stored.positions, stored.coordinates, values)
-    except CoordinatesError:
-        if not stored.any_order or stored.encoding.preset not in _ANY_ORDER:
-            raise
-        loose = as_encoding(_ANY_ORDER[stored.encoding.preset])
-        given = SparseTensor.from_levels(loose, stored.shape, stored.positions, stored.coordinates, values)
-        return given.convert(stored.encoding)  # entries that are there twice are added up
 
 
 def _of_entries(arrays: Mapping[str, Array]) -> SparseTensor:

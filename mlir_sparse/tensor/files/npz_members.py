@@ -1,4 +1,4 @@
-"""Arrays in `.npz` files, of which a range can be read without the rest."""
+"""The arrays in `.npz` files."""
 
 from __future__ import annotations
 
@@ -9,75 +9,34 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import FileFormatError, UnsupportedError
+from mlir_sparse.tensor.files.file_array import FileArray
 from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["FileArray", "members_of"]
+__all__ = ["members_of"]
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a zip file, before the name and extra field of a member
 
 
-class FileArray:
-    """An array in a file, of which nothing is read before it is asked for.
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """Reads ranges of an array that lies in a file as it would in memory."""
 
-    A slice of the first axis is a FileArray again; `numpy.asarray` reads it. A number reads one element. The levels of
-    a part are found with these as with arrays (`levels_between`).
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
-    Args:
-        path: the file.
-        offset: the bytes before the array.
-        shape: the extents of the array.
-        dtype: the type of its elements.
-        eager: whether slices are read at once, as positions are, which tell what to read of the rest.
-    """
-
-    def __init__(
-        self, path: str, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, eager: bool = False
-    ) -> None:
-        self.path, self.offset, self.shape, self.dtype, self.eager = path, offset, shape, dtype, eager
-
-    @property
-    def size(self) -> int:
-        """Returns the number of elements."""
-        return prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Returns the bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    def read_at_once(self) -> FileArray:
-        """Returns the array with slices that are read at once."""
-        return FileArray(self.path, self.offset, self.shape, self.dtype, eager=True)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: Any) -> Any:
-        if key == ():
-            return np.asarray(self)[()]
-        if not isinstance(key, slice):
-            return np.asarray(self._between(key, key + 1))[0]
-        start, stop, _ = key.indices(len(self))
-        part = self._between(start, max(start, stop))
-        return np.asarray(part) if self.eager else part
-
-    def _between(self, start: int, stop: int) -> FileArray:
-        row = prod(self.shape[1:]) * self.dtype.itemsize
-        return FileArray(self.path, self.offset + start * row, (stop - start, *self.shape[1:]), self.dtype)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __call__(self, start: int, stop: int) -> Array:
+        row = prod(self.shape[1:])
+        count = (stop - start) * row
         with open(self.path, "rb") as file:
-            file.seek(self.offset)
-            found = np.fromfile(file, self.dtype, self.size)
-        if found.size != self.size:
-            raise FileFormatError(f"{self.path}: expected {self.size - found.size} more numbers, but the file ends")
-        whole = found.reshape(self.shape)
-        return whole if dtype is None else whole.astype(dtype, copy=False)
-
-    def __sub__(self, number: Any) -> Array:
-        difference: Array = np.asarray(self) - number
-        return difference
+            file.seek(self.offset + start * row * self.dtype.itemsize)
+            found = np.fromfile(file, self.dtype, count)
+        if found.size != count:
+            raise FileFormatError(f"{self.path}: expected {count - found.size} more numbers, but the file ends")
+        return found
 
 
 def members_of(path: str) -> dict[str, FileArray]:
@@ -112,4 +71,5 @@ def _member(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> FileA
     with open(path, "rb") as file:
         file.seek(info.header_offset)
         local = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-    return FileArray(path, info.header_offset + _LOCAL_HEADER.size + local[-2] + local[-1] + head, shape, dtype)
+    offset = info.header_offset + _LOCAL_HEADER.size + local[-2] + local[-1] + head
+    return FileArray(_Member(path, offset, shape, dtype), shape, dtype)

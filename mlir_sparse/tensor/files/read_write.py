@@ -7,6 +7,8 @@
 | `.tns` | FROSTT, plain or extended as MLIR's `sparse_tensor.new` reads it | sparse tensors of any rank, real |
 | `.npz` | SciPy's `save_npz`, or level arrays | matrices that SciPy has, and every storage as it is |
 | `.bsp.h5`, `.bsp` | Binsparse in HDF5, through the package `binsparse` | dense, compressed and COO levels as stored |
+| HDF5, Zarr | Binsparse, AnnData, 10x Genomics, MATLAB 7.3 (`array_groups`); read only | the levels as stored |
+| `.parquet` | a row for each entry: coordinates from 0, and a value; read only | matrices as CSR, others as COO |
 
 Names of text files may also end in `.gz`. Reading recognises Matrix Market files, and `sptensor` text of the Tensor
 Toolbox and GenTen, by their first line, under any name. Coordinates in files count from 1 (see `read` for the
@@ -26,15 +28,19 @@ import numpy as np
 from mlir_sparse.disk import replacing
 from mlir_sparse.dtypes import INTEGER, DType
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.errors import FileFormatError, OperandError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, OperandError, StorageError, UnsupportedError
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
 from mlir_sparse.tensor.files.binsparse import is_binsparse, read_binsparse, write_binsparse
-from mlir_sparse.tensor.files.frostt import read_frostt, read_sptensor, write_frostt
+from mlir_sparse.tensor.files.frostt import read_frostt, read_frostt_blocks, read_sptensor, write_frostt
 from mlir_sparse.tensor.files.market_head import read_head
-from mlir_sparse.tensor.files.matrix_market import read_market, write_matrix, write_tensor
+from mlir_sparse.tensor.files.matrix_market import read_market, read_market_blocks, write_matrix, write_tensor
 from mlir_sparse.tensor.files.npz import is_npz, read_npz, write_npz
+from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
+from mlir_sparse.tensor.files.stored_levels import tensor_of_levels
 from mlir_sparse.tensor.files.text_rows import TextEntries
 from mlir_sparse.tensor.files.text_stream import TextStream, opened, shown
 from mlir_sparse.tensor.level_storage import Array
@@ -44,7 +50,7 @@ from mlir_sparse.text.given_arguments import path_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["read", "write"]
+__all__ = ["read", "read_blocks", "write"]
 
 
 def read(
@@ -63,13 +69,13 @@ def read(
         encoding: any argument of `encoding`. By default coordinates become SparseVector, CSR or COO by their rank,
             arrays stay dense NumPy arrays, and Binsparse and `.npz` keep their levels.
         dtype: the element type; by default f64, i64 or c128, by the file's field.
-        shape: the extents, for `.tns` files, which lack them; by default the largest coordinates.
+        shape: the extents, for `.tns` and Parquet files, which lack them; by default the largest coordinates.
         index_base: 0 for a `.tns` or `sptensor` file that counts from 0. By default `.tns` counts
             from 1; `sptensor` text counts from 1 if an extent occurs as a coordinate, else from 0.
         parameters: parameters of a preset, as for `encoding`.
 
     Raises:
-        MissingPackageError: for a Binsparse file without the package binsparse.
+        MissingPackageError: for a file whose package (binsparse, h5py, zarr, pyarrow) is not installed.
         FileFormatError: for a truncated, empty or malformed file, with the line if it has lines.
         TooLargeError: for entries that need more than half of the memory available.
         OSError: for a file that cannot be opened.
@@ -79,10 +85,29 @@ def read(
         return read_binsparse(name, encoding, dtype, parameters)
     if is_npz(name):
         return read_npz(name, encoding, dtype, parameters)
+    stored = _read_stored(name, shape)
+    if stored is not None:
+        found = stored if dtype is None else stored.astype(dtype)
+        return found if encoding is None and not parameters else tensor(found, encoding, **parameters)
     entries = _read_entries(name, shape, index_base)
     if entries.dense is not None and encoding is None:
         return entries.dense if dtype is None else entries.dense.astype(DType.of(dtype).numpy)
     return _to_tensor(entries, encoding, dtype, parameters)
+
+
+def _read_stored(name: str, shape: Sequence[int] | None) -> SparseTensor | None:
+    """Returns the tensor of a file that is no text."""
+    if is_parquet(name):
+        rows = ParquetSource(name, 0, shape, None)
+        return rows.read(0, rows.shape[0])
+    if not is_zarr(name) and not is_hdf5(name):
+        return None
+    label, stored = levels_in_groups(name, None)
+    check_fits(sum(array.nbytes for array in stored.arrays), label)
+    try:
+        return tensor_of_levels(stored.in_memory())
+    except StorageError as error:
+        raise FileFormatError(f"{label}: {error.message}") from error
 
 
 def _to_tensor(
@@ -108,6 +133,33 @@ def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None
             return read_frostt(stream, shape, 1 if index_base is None else index_base)
         rule = "a line that begins with %%MatrixMarket or sptensor, or a name that ends in .tns or .tns.gz"
         raise FileFormatError(f"{name}: expected {rule}, but got {shown(first)}")
+
+
+def read_blocks(
+    name: str, shape: Sequence[int] | None, index_base: int | None, use: Callable[[TextEntries], None]
+) -> None:
+    """Passes the entries of a text file a block at a time, so that memory is that of a block.
+
+    Args:
+        name: a `.mtx`, `.ttx` or `.tns` file, compressed or not.
+        shape: as for `read`.
+        index_base: likewise.
+        use: takes the entries of a block, in the file's order.
+
+    Raises:
+        FileFormatError: as `read`.
+        UnsupportedError: for an array, and for `sptensor` text.
+    """
+    with opened(name) as stream:
+        first = _first_line(stream)
+        if first.startswith(b"%%MatrixMarket"):
+            stream.line()
+            read_market_blocks(stream, read_head(stream, first), use)
+        elif _stem(name).endswith(".tns"):
+            read_frostt_blocks(stream, shape, 1 if index_base is None else index_base, use)
+        else:
+            rule = "a Matrix Market file, or a name that ends in .tns or .tns.gz, to read a block at a time"
+            raise UnsupportedError(f"{name}: expected {rule}, but got {shown(first)}")
 
 
 def _first_line(stream: TextStream) -> bytes:

@@ -12,7 +12,7 @@ A line may also have blanks (carriage returns and form feeds count as such) and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
@@ -25,7 +25,7 @@ from mlir_sparse.process.available_memory import available_bytes, in_units
 from mlir_sparse.tensor.files.text_stream import TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["MOST", "TextEntries", "TextRows", "as_sizes", "read_rows", "write_rows"]
+__all__ = ["MOST", "TextEntries", "TextRows", "as_sizes", "read_row_blocks", "read_rows", "write_rows"]
 
 MOST = 2**63 - 1
 """The largest extent, and the largest number of entries."""
@@ -104,17 +104,8 @@ def read_rows(stream: TextStream, rows: TextRows) -> tuple[tuple[Array, ...], Ar
     limit = available_bytes() // 2
     _check_announced(stream, rows, limit)
     with _faults(stream, rows, limit):
-        reader = _native.TextRows(
-            extents=rows.extents,
-            value=rows.value,
-            comment=rows.comment,
-            base=rows.base,
-            narrow=rows.is_narrow,
-            lines=stream.lines,
-            expected=_expected(stream, rows),
-            most=MOST if rows.announced is None else rows.announced,
-            memory_limit=limit,
-        )
+        most = MOST if rows.announced is None else rows.announced
+        reader = _reader(stream, rows, _expected(stream, rows), most, limit)
         stream.blocks(reader.feed)
     if rows.announced is not None and reader.rows < rows.announced:
         raise _wrong_count(stream, rows.announced, str(reader.rows), "truncated")
@@ -122,6 +113,46 @@ def read_rows(stream: TextStream, rows: TextRows) -> tuple[tuple[Array, ...], Ar
     if rows.value == "pattern":
         values = np.ones(reader.rows)
     return tuple(coordinates), values
+
+
+def read_row_blocks(stream: TextStream, rows: TextRows, use: Callable[[tuple[Array, ...], Array], None]) -> None:
+    """Reads the rest of the lines a block at a time: passes coordinates from 0, one array a dimension, and values.
+
+    Raises:
+        FileFormatError: as `read_rows`.
+    """
+    limit, count = available_bytes() // 2, 0
+    _check_bytes(stream, rows)
+
+    def feed(block: memoryview) -> tuple[int, int]:
+        nonlocal count
+        most = MOST if rows.announced is None else rows.announced - count
+        reader = _reader(stream, rows, 1, most, limit)
+        taken: tuple[int, int] = reader.feed(block)
+        count += reader.rows
+        coordinates, values = reader.take()
+        if reader.rows:
+            use(tuple(coordinates), np.ones(reader.rows) if rows.value == "pattern" else values)
+        return taken
+
+    with _faults(stream, rows, limit):
+        stream.blocks(feed)
+    if rows.announced is not None and count < rows.announced:
+        raise _wrong_count(stream, rows.announced, str(count), "truncated")
+
+
+def _reader(stream: TextStream, rows: TextRows, expected: int, most: int, limit: int) -> _native.TextRows:
+    return _native.TextRows(
+        extents=rows.extents,
+        value=rows.value,
+        comment=rows.comment,
+        base=rows.base,
+        narrow=rows.is_narrow,
+        lines=stream.lines,
+        expected=expected,
+        most=most,
+        memory_limit=limit,
+    )
 
 
 def _expected(stream: TextStream, rows: TextRows) -> int:
@@ -135,13 +166,19 @@ def _expected(stream: TextStream, rows: TextRows) -> int:
 
 
 def _check_announced(stream: TextStream, rows: TextRows, limit: int) -> None:
-    if rows.announced is None:
-        return
-    # A word needs a character and a blank or the end of its line, which the last line may lack.
-    if stream.most_bytes is not None and rows.announced * 2 * rows.words > stream.most_bytes + 1:
-        raise _wrong_count(stream, rows.announced, "too few bytes for them", "truncated")
-    if rows.announced * rows.nbytes > limit:
+    _check_bytes(stream, rows)
+    if rows.announced is not None and rows.announced * rows.nbytes > limit:
         raise _too_large(stream, rows.announced * rows.nbytes, limit, f"{rows.announced} entries")
+
+
+def _check_bytes(stream: TextStream, rows: TextRows) -> None:
+    # A word needs a character and a blank or the end of its line, which the last line may lack.
+    if (
+        rows.announced is not None
+        and stream.most_bytes is not None
+        and rows.announced * 2 * rows.words > stream.most_bytes + 1
+    ):
+        raise _wrong_count(stream, rows.announced, "too few bytes for them", "truncated")
 
 
 def _wrong_count(stream: TextStream, announced: int, got: str, state: str) -> FileFormatError:

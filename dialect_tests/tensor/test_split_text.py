@@ -1,0 +1,130 @@
+"""`mlir-sparse split`: text files cut into files that are one source."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from click.testing import CliRunner
+
+import mlir_sparse as ms
+from mlir_sparse.tensor.files import split_text, text_stream
+from mlir_sparse.tools.cli import main
+
+_RANDOM = np.random.default_rng(5)
+D = np.where(_RANDOM.random((500, 60)) < 0.1, _RANDOM.random((500, 60)), 0)
+
+
+def _split(path: Path, pieces: int, folder: Path, *more: str) -> str:
+    ran = CliRunner().invoke(main, ["split", str(path), "--pieces", str(pieces), "-o", str(folder), *more])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    entries = sp.coo_array(D)
+    order = _RANDOM.permutation(entries.nnz)  # in no order
+    scipy.io.mmwrite(
+        tmp_path / "a.mtx", sp.coo_array((entries.data[order], (entries.row[order], entries.col[order])), D.shape)
+    )
+    return tmp_path / "a.mtx"
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 5000])
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR", "BSR(3, 4)"])
+def test_the_folder_is_the_matrix(storage: str, pieces: int, path: Path, tmp_path: Path) -> None:
+    told = _split(path, pieces, tmp_path / "parts", "-f", storage)
+    assert f"500x60, {np.count_nonzero(D):,} entries in {len(list((tmp_path / 'parts').iterdir()))} files" in told
+    source = ms.source(tmp_path / "parts")
+    assert source.axis == (1 if storage == "CSC" else 0)
+    np.testing.assert_array_equal(source.read(0, source.shape[source.axis]).to_numpy(), D)
+    y = ms.stream("y(i) = A(i,j) * x(j)", A=source, x=np.ones(60), memory=60_000)
+    np.testing.assert_allclose(y, D.sum(axis=1), rtol=1e-12)
+
+
+def test_parts_have_about_as_many_entries_where_rows_do_not(tmp_path: Path) -> None:
+    rows = np.concatenate([np.repeat(np.arange(100), 50), np.arange(10, 100_000, 20)])
+    skewed = sp.coo_array((np.ones(rows.size), (rows, np.arange(rows.size) % 977)), (100_000, 977))
+    scipy.io.mmwrite(tmp_path / "a.mtx", skewed)
+    _split(tmp_path / "a.mtx", 8, tmp_path / "parts")
+    sizes = [ms.read(one).nse for one in sorted((tmp_path / "parts").iterdir())]
+    assert len(sizes) == 8
+    assert max(sizes) <= 1.1 * np.mean(sizes)
+    assert sum(sizes) == skewed.tocsr().nnz
+
+
+def test_blocks_of_text_are_read_one_by_one(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With blocks of 512 bytes instead of 4 MiB, and sorted into parts 100 at a time."""
+    monkeypatch.setattr(text_stream, "_BLOCK", 512)
+    monkeypatch.setattr(split_text, "_SHUFFLED", 100)
+    monkeypatch.setattr(split_text, "_BINS", 16)
+    _split(path, 5, tmp_path / "parts")
+    np.testing.assert_array_equal(ms.source(tmp_path / "parts").read(0, 500).to_numpy(), D)
+
+
+@pytest.mark.parametrize(
+    ("head", "lines", "wanted"),
+    [
+        ("coordinate real symmetric", ["3 3 2", "2 1 5", "3 3 1"], [[0, 5, 0], [5, 0, 0], [0, 0, 1]]),
+        ("coordinate integer skew-symmetric", ["3 3 1", "3 1 4"], [[0, 0, -4], [0, 0, 0], [4, 0, 0]]),
+        ("coordinate pattern general", ["3 3 2", "1 1", "% a word", "3 2"], [[1, 0, 0], [0, 0, 0], [0, 1, 0]]),
+        ("coordinate complex hermitian", ["3 3 1", "2 1 1 2"], [[0, 1 - 2j, 0], [1 + 2j, 0, 0], [0, 0, 0]]),
+        ("coordinate real general", ["3 3 2", "2 2 1", "2 2 3"], [[0, 0, 0], [0, 4, 0], [0, 0, 0]]),
+        ("coordinate real general", ["3 3 0"], np.zeros((3, 3)).tolist()),
+    ],
+)
+def test_kinds_of_matrices(head: str, lines: Sequence[str], wanted: object, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.mtx.gz", "wt") as file:
+        file.write("\n".join([f"%%MatrixMarket matrix {head}", *lines]))
+    _split(tmp_path / "a.mtx.gz", 2, tmp_path / "parts")
+    assert ms.source(tmp_path / "parts").read(0, 3).to_numpy().tolist() == wanted
+
+
+def test_tensors_of_rank_three_without_extents(tmp_path: Path) -> None:
+    T = np.where(_RANDOM.random((40, 5, 6)) < 0.2, 2.5, 0)
+    T[39, 4, 5] = 1
+    dims = np.nonzero(T)
+    (tmp_path / "a.tns").write_text(
+        "".join(f"{i + 1} {j + 1} {k + 1} {T[i, j, k]}\n" for i, j, k in zip(*dims, strict=True))
+    )
+    for storage in ("COO", "CSF"):
+        _split(tmp_path / "a.tns", 4, tmp_path / storage, *(() if storage == "COO" else ("-f", storage)))
+        np.testing.assert_array_equal(ms.source(tmp_path / storage).read(0, 40).to_numpy(), T)
+    _split(tmp_path / "a.tns", 4, tmp_path / "wide", "--shape", "50x5x6")
+    assert ms.source(tmp_path / "wide").shape == (50, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n2 2 1\n", (), "expected 3 entries"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 2 1\n", (), "a.mtx:4: expected 1 entries"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 7 1\n", (), "a.mtx:3: expected a coordinate from 1"),
+        ("%%MatrixMarket matrix array real general\n1 1\n1\n", (), "expected entries, but got an array"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", ("-f", "COO"), "choose CSR or DCSR"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", ("-f", "DIA"), "numbers a dimension"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", ("-f", "CSF"), "rank 2"),
+        ("nothing of the kind\n", (), "expected a Matrix Market file"),
+    ],
+)
+def test_what_cannot_be_split_is_refused_and_leaves_nothing(
+    text: str, more: Sequence[str], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.mtx").write_text(text)
+    command = ["split", str(tmp_path / "a.mtx"), "--pieces", "2", "-o", str(tmp_path / "parts"), *more]
+    ran = CliRunner().invoke(main, command)
+    assert ran.exit_code == 1
+    assert message in ran.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["a.mtx"]
+
+
+def test_a_folder_with_something_in_it_stays(path: Path, tmp_path: Path) -> None:
+    ran = CliRunner().invoke(main, ["split", str(path), "--pieces", "2", "-o", str(tmp_path)])
+    assert ran.exit_code == 1
+    assert "has something in it already" in ran.stderr

@@ -1,0 +1,315 @@
+"""`source`: what tensors are read from in parts, by what is given."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.errors import (
+    DTypeError,
+    ExtentError,
+    OperandError,
+    TooLargeError,
+    UnsupportedError,
+)
+from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
+from mlir_sparse.tensor.files.level_source import LevelSource
+from mlir_sparse.tensor.files.npz import is_npz, levels_of
+from mlir_sparse.tensor.files.npz_members import members_of
+from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
+from mlir_sparse.tensor.files.read_write import read
+from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
+from mlir_sparse.tensor.level_ranges import joined_along, part_between
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.given_arguments import path_of
+
+__all__ = ["source"]
+
+
+class _Resident(TensorSource):
+    """A tensor in memory."""
+
+    def __init__(self, whole: SparseTensor, axis: int) -> None:
+        self._whole, self.axis, self.shape, self.type = whole, axis, whole.shape, whole.type
+        self.unit = whole.encoding.block_of(axis)
+
+    def read(self, low: int, high: int) -> SparseTensor:
+        self._check_range(low, high)
+        part: SparseTensor = self._whole[(slice(None),) * self.axis + (slice(low, high),)]
+        return part
+
+    def nbytes_between(self, low: int, high: int) -> int:
+        part = part_between(self._whole, self.axis, low, high)
+        whole = self._whole.nbytes * (high - low) // max(1, self.shape[self.axis])
+        return whole if part is None else part.nbytes
+
+    def __repr__(self) -> str:
+        return f"a tensor of {self.type} in memory"
+
+
+class _WholeFile(TensorSource):
+    """A file that can only be read as a whole, as text."""
+
+    def __init__(self, path: str, axis: int) -> None:
+        self.path, self.axis = path, axis
+        whole = self._whole()  # the head of a file does not always say its extents
+        self.shape, self.type, self._nbytes = whole.shape, whole.type, whole.nbytes
+
+    def _whole(self) -> SparseTensor:
+        try:
+            found = read(self.path)
+        except TooLargeError as error:
+            raise TooLargeError(f"{error.message}: mlir-sparse split {self.path} --pieces N -o FOLDER") from error
+        if not isinstance(found, SparseTensor):
+            raise UnsupportedError(f"{self.path}: expected a sparse tensor, but got a dense array: read it as a whole")
+        return found
+
+    def read(self, low: int, high: int) -> SparseTensor:
+        self._check_range(low, high)
+        return _Resident(self._whole(), self.axis).read(low, high)
+
+    def nbytes_between(self, low: int, high: int) -> int:
+        return self._nbytes * (high - low) // max(1, self.shape[self.axis])
+
+    def __repr__(self) -> str:
+        return self.path
+
+
+class _Parts(TensorSource):
+    """Tensors that follow one another along a dimension."""
+
+    def __init__(self, parts: Sequence[TensorSource]) -> None:
+        first = parts[0]
+        self._parts, self.axis, self.type, self.unit = list(parts), first.axis, first.type, first.unit
+        for number, part in enumerate(parts):
+            others = part.shape[: self.axis] + part.shape[self.axis + 1 :]
+            if others != first.shape[: self.axis] + first.shape[self.axis + 1 :]:
+                raise ExtentError(
+                    f"expected parts of shapes like {first.shape}, but got {part.shape} for part {number}"
+                )
+            if _without_widths(part.type) != _without_widths(first.type) or part.axis != first.axis:
+                raise DTypeError(
+                    f"expected parts of one type, {first.type}, cut along dimension {first.axis}, but got {part.type} "
+                    f"along {part.axis} for part {number}, {part!r}"
+                )
+        self.type = _widest([part.type for part in parts])
+        self._starts = [0, *accumulate(part.shape[self.axis] for part in parts)]
+        self.shape = (*first.shape[: self.axis], self._starts[-1], *first.shape[self.axis + 1 :])
+
+    def _pieces(self, low: int, high: int) -> list[tuple[TensorSource, int, int]]:
+        at = max(0, bisect_right(self._starts, low) - 1)
+        found: list[tuple[TensorSource, int, int]] = []
+        for number in range(min(at, len(self._parts) - 1), len(self._parts)):
+            start, stop = self._starts[number], self._starts[number + 1]
+            if start >= high and found:
+                break
+            found.append((self._parts[number], max(low, start) - start, min(high, stop) - start))
+        return found
+
+    def read(self, low: int, high: int) -> SparseTensor:
+        self._check_range(low, high)
+        read = [read_part(part, begin, max(begin, end)) for part, begin, end in self._pieces(low, high)]
+        joined = joined_along(read, self.axis)
+        if joined is None:  # parts that begin inside of blocks
+            joined = tensor(np.concatenate(read, self.axis), self.type.encoding)
+        wide = self.type.encoding
+        return joined if wide is None or joined.encoding == wide else joined.convert(wide)
+
+    def nbytes_between(self, low: int, high: int) -> int:
+        return sum(part.nbytes_between(begin, max(begin, end)) for part, begin, end in self._pieces(low, high))
+
+    def bounds(self, limit: int) -> list[int]:
+        ends = [
+            [start + end for end in part.bounds(limit)] for start, part in zip(self._starts, self._parts, strict=False)
+        ]
+        merged = sorted({bound for part in ends for bound in part})
+        kept = [merged[0]]
+        for low, high in pairwise(merged):  # small parts are read together
+            if low != kept[-1] and self.nbytes_between(kept[-1], high) > limit:
+                kept.append(low)
+        return [*kept, merged[-1]] if len(merged) > 1 else [0, self.shape[self.axis]]
+
+    def __repr__(self) -> str:
+        return f"{len(self._parts)} parts from {self._parts[0]!r} on"
+
+
+class _Function(TensorSource):
+    """What a user's function reads."""
+
+    def __init__(
+        self, function: Callable[[int, int], Any], shape: tuple[int, ...], kind: TensorType, axis: int, nbytes: int
+    ) -> None:
+        self._function, self.shape, self.type, self.axis, self._nbytes = function, shape, kind, axis, nbytes
+        if kind.encoding is not None:
+            self.unit = kind.encoding.block_of(axis)
+
+    def read(self, low: int, high: int) -> SparseTensor:
+        self._check_range(low, high)
+        given = self._function(low, high)
+        part = given if isinstance(given, SparseTensor) else tensor(given, self.type.encoding, dtype=self.type.dtype)
+        wanted = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
+        if part.shape != wanted:
+            raise ExtentError(f"expected a part of shape {wanted} from read({low}, {high}), but got {part.shape}")
+        if part.type.dtype != self.type.dtype:
+            raise DTypeError(f"expected elements of {self.type.dtype} from read({low}, {high}), but got {part.dtype}")
+        assert self.type.encoding is not None
+        return part if part.encoding == self.type.encoding else part.convert(self.type.encoding)
+
+    def nbytes_between(self, low: int, high: int) -> int:
+        return self._nbytes * (high - low) // max(1, self.shape[self.axis])
+
+    def __repr__(self) -> str:
+        return f"{getattr(self._function, '__name__', 'a function')}()"
+
+
+def source(
+    given: TensorSource | SparseTensor | str | os.PathLike[str] | Sequence[Any] | Callable[[int, int], Any],
+    /,
+    *,
+    along: int | None = None,
+    shape: Sequence[int] | None = None,
+    type: str | TensorType | None = None,
+    nbytes: int | None = None,
+    group: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> TensorSource:
+    """Returns a tensor that is read in parts, for `stream`, without reading it.
+
+    | given | of which is read |
+    |---|---|
+    | an `.npz` file whose arrays are not compressed | a range of each level |
+    | an HDF5 file, a Zarr store, or a group of one (h5py, zarr) | a range of each level, as Binsparse, AnnData, \
+10x Genomics or MATLAB store it |
+    | a Parquet file, or a folder of them | the row groups with coordinates of the range |
+    | another file that `read` takes | all of it each time: cut it before, with `mlir-sparse split` |
+    | a folder or a sequence of files (and tensors, and sources) | in order the parts along a dimension |
+    | a tensor, or a function of two coordinates | the part between them |
+
+    Args:
+        given: what is read.
+        along: the dimension of the parts; that of the outermost level by default.
+        shape: the extents; for a function, and for Parquet files whose metadata has none (`shape`, a list in JSON).
+        type: the type of a function's parts, such as `"f64[?,?] CSR"`.
+        nbytes: about how many bytes all of a function's parts have together.
+        group: the group in an HDF5 file or a Zarr store, where several are tensors.
+        columns: the columns of a Parquet file with coordinates and, last, the values; all in order by default.
+
+    Raises:
+        FileFormatError: for files that hold no tensor.
+        UnsupportedError: for storage that has no parts along a dimension, and compressed `.npz` files.
+        ExtentError, DTypeError: for parts that do not fit together.
+        MissingPackageError: for files whose package (h5py, zarr, pyarrow) is not installed.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> rows = source(lambda low, high: np.eye(6)[low:high], shape=(6, 6), type="f64[?,?] CSR", nbytes=400)
+    >>> rows.read(2, 4).to_numpy().argmax(axis=1).tolist(), rows.bounds(200)
+    ([2, 3], [0, 3, 6])
+    """
+    if isinstance(given, TensorSource):
+        return given
+    library = _library(given)
+    if callable(given) and not isinstance(given, SparseTensor) and not library:
+        _refuse(("group", group), ("columns", columns), to="files")
+        return _of_function(given, shape, type, 0 if along is None else along, nbytes)
+    _refuse(("type", type), ("nbytes", nbytes), to="a function that reads parts")
+    if isinstance(given, SparseTensor):
+        _refuse(("shape", shape), ("group", group), ("columns", columns), to="files")
+        return _Resident(given, _outermost(given) if along is None else along)
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        parts = [source(part, along=along, shape=shape, group=group, columns=columns) for part in given]
+        return _of_parts(parts)
+    if library:
+        name, group = _place_in(given, library)
+    else:
+        name = path_of(given)
+    return _of_file(name, along, shape, group, columns)
+
+
+def _refuse(*arguments: tuple[str, object], to: str) -> None:
+    for name, value in arguments:
+        if value is not None:
+            raise OperandError(f"expected {name}= for {to} only, but got {name}={value!r}")
+
+
+def _library(given: object) -> str:
+    """Returns the library of a group that is open already."""
+    name = given.__class__.__module__.partition(".")[0]
+    return name if name in ("h5py", "zarr") and hasattr(given, "attrs") else ""
+
+
+def _place_in(given: Any, library: str) -> tuple[str, str]:
+    """Returns the file or store of a group, and the group's name there."""
+    if library == "h5py":
+        return path_of(given.file.filename), given.name
+    return str(given.store), given.path
+
+
+def _of_file(
+    name: str, along: int | None, shape: Sequence[int] | None, group: str | None, columns: Sequence[str] | None
+) -> TensorSource:
+    if is_parquet(name):
+        _refuse(("group", group), to="HDF5 files and Zarr stores")
+        return ParquetSource(name, 0 if along is None else along, shape, columns)
+    _refuse(("shape", shape), ("columns", columns), to="functions and Parquet files")
+    if is_zarr(name) or (not os.path.isdir(name) and is_hdf5(name)):
+        label, stored = levels_in_groups(name, group)
+        return LevelSource(label, stored, along)
+    _refuse(("group", group), to="HDF5 files and Zarr stores")
+    if os.path.isdir(name):
+        return _of_parts([source(os.path.join(name, part), along=along) for part in sorted(os.listdir(name))])
+    if is_npz(name):
+        found = levels_of(name, members_of(name))
+        if found is None or found.encoding.batch_rank:
+            raise UnsupportedError(
+                f"{name}: expected levels to read parts of, but got entries in any order, or batches: "
+                "write the tensor in CSR"
+            )
+        return LevelSource(name, found, along)
+    return _WholeFile(name, 0 if along is None else along)
+
+
+def _of_parts(parts: Sequence[TensorSource]) -> TensorSource:
+    if not parts:
+        raise OperandError("expected one part or more, but got none")
+    return parts[0] if len(parts) == 1 else _Parts(parts)
+
+
+def _without_widths(kind: TensorType) -> TensorType:
+    return kind if kind.encoding is None else replace(kind, encoding=kind.encoding.with_widths(0, 0))
+
+
+def _widest(kinds: Sequence[TensorType]) -> TensorType:
+    encodings = [kind.encoding for kind in kinds if kind.encoding is not None]
+    widths = (max(one.pos_width for one in encodings), max(one.crd_width for one in encodings))
+    return replace(kinds[0], encoding=encodings[0].with_widths(*widths))
+
+
+def _outermost(whole: SparseTensor) -> int:
+    return next((dim for dim in range(whole.ndim) if part_between(whole, dim, 0, 0) is not None), 0)
+
+
+def _of_function(function: Any, shape: Any, kind: Any, axis: int, nbytes: int | None) -> TensorSource:
+    if shape is None or kind is None or nbytes is None:
+        raise OperandError(
+            'expected shape=, type= and nbytes= with a function that reads parts, such as type="f64[?,?] CSR"'
+        )
+    parsed = kind if isinstance(kind, TensorType) else TensorType.parse(kind)
+    if parsed.encoding is None:
+        raise OperandError(
+            f"expected the type of a sparse tensor, but got {parsed}: slices of dense arrays need no source"
+        )
+    extents = tuple(map(int, shape))
+    if len(extents) != len(parsed.shape) or not 0 <= axis < len(extents):
+        raise ExtentError(f"expected {len(parsed.shape)} extents and a dimension of them, but got {extents} and {axis}")
+    wide = parsed.encoding
+    if not wide.pos_width or not wide.crd_width:  # those that any part of these extents fits in
+        wide = wide.with_widths(wide.pos_width or 32, wide.crd_width or (32 if max(extents) <= 1 << 31 else 64))
+    return _Function(function, extents, replace(parsed, encoding=wide), axis, nbytes)

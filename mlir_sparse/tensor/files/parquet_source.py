@@ -1,0 +1,214 @@
+"""Parquet files of entries, a row for each: coordinates and a value in columns."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.classes import dataclass
+from mlir_sparse.disk import refusing
+from mlir_sparse.dtypes import DType
+from mlir_sparse.encoding import TensorType
+from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.errors import ExtentError, FileFormatError, MissingPackageError, SparseError
+from mlir_sparse.tensor.create import from_entries
+from mlir_sparse.tensor.files.tensor_source import TensorSource
+from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.listed_words import listed
+
+__all__ = ["ParquetSource", "is_parquet"]
+
+
+def is_parquet(name: str) -> bool:
+    """Returns whether a name is that of a Parquet file, or a folder has nothing else."""
+    if os.path.isdir(name):
+        return bool(_files(name)) and all(is_parquet(one) for one in _files(name))
+    return name.lower().endswith((".parquet", ".pq"))
+
+
+def _files(name: str) -> list[str]:
+    """Returns the files of a data set; names that begin with a dot or an underscore are notes of those who write it."""
+    if not os.path.isdir(name):
+        return [name]
+    return [os.path.join(name, one) for one in sorted(os.listdir(name)) if not one.startswith((".", "_"))]
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    """A group of rows of a file: which, how many, and the least and greatest coordinate of the axis there."""
+
+    path: str
+    number: int
+    rows: int
+    low: int
+    high: int
+
+
+class ParquetSource(TensorSource):
+    """Entries in the row groups of one or more Parquet files.
+
+    A part is read from the groups whose coordinates meet it, by the statistics that the file has of them: files sorted
+    along the axis are read once.
+
+    Args:
+        name: a file, or a folder of files that have the entries together.
+        axis: the dimension of the parts.
+        shape: the extents. By default those in the file's metadata under `shape`, a list in JSON, or else the greatest
+            coordinates.
+        columns: the names of the columns of coordinates, and of values; by default all columns in order.
+
+    Raises:
+        FileFormatError: for other columns.
+        ExtentError: for extents that a file does not tell.
+        MissingPackageError: without the package pyarrow.
+    """
+
+    def __init__(self, name: str, axis: int, shape: Sequence[int] | None, columns: Sequence[str] | None) -> None:
+        self.name, self.axis = name, axis
+        parquet = _package(name)
+        files = _files(name)
+        if not files:
+            raise FileFormatError(f"{name}: expected Parquet files in the folder, but got none")
+        with _named(name):
+            opened = [(path, parquet.ParquetFile(path)) for path in files]
+            self._columns, value = _columns(opened[0][1].schema_arrow, columns)
+            rank = len(self._columns) - 1
+            if not 0 <= axis < rank:
+                raise ExtentError(f"expected a dimension from 0 to {rank - 1}, but got {axis}")
+            bounds = [_bounds(path, file, self._columns[:-1]) for path, file in opened]
+            greatest = [max((one[dim][1] for file in bounds for one in file), default=-1) for dim in range(rank)]
+            self.shape = _shape(opened[0][1], shape, greatest)
+            self._groups = [
+                _RowGroup(path, number, file.metadata.row_group(number).num_rows, *found[axis])
+                for (path, file), ends in zip(opened, bounds, strict=True)
+                for number, found in enumerate(ends)
+            ]
+            dtype = DType.of(value)
+        entries = sum(group.rows for group in self._groups)
+        preset = "SparseVector" if rank == 1 else "CSR" if rank == 2 else "COO"
+        encoding = as_encoding(preset, rank=rank) if preset == "COO" else as_encoding(preset)
+        crd = 32 if max(self.shape, default=0) <= 1 << 31 else 64
+        self.type = TensorType(dtype, (None,) * rank, encoding.with_widths(32 if entries < 1 << 31 else 64, crd))
+
+    def read(self, low: int, high: int) -> SparseTensor:
+        """Returns the part between two coordinates of the axis."""
+        self._check_range(low, high)
+        with _named(f"{self.name}, {self._range(low, high)}"):
+            read = [self._entries(group, low, high) for group in self._meeting(low, high)]
+            rank = len(self.shape)
+            dims = [np.concatenate([part[dim] for part in read] or [np.empty(0, np.int64)]) for dim in range(rank)]
+            dims[self.axis] = dims[self.axis] - low
+            values = np.concatenate([part[rank] for part in read] or [np.empty(0, self.type.dtype.numpy)])
+            shape = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
+            return from_entries(dims, values, shape, self.type.encoding, dtype=self.type.dtype, parameters={})
+
+    def nbytes_between(self, low: int, high: int) -> int:
+        """Returns the bytes of the part between two coordinates, without reading its entries."""
+        encoding = self.type.encoding
+        assert encoding is not None
+        an_entry = self.type.dtype.numpy.itemsize + encoding.crd_width // 8 * (len(self.shape) - (len(self.shape) == 2))
+        rows = 0.0
+        for group in self._meeting(low, high):
+            inside = min(high, group.high + 1) - max(low, group.low)
+            rows += group.rows * inside / (group.high + 1 - group.low)
+        return int(rows) * an_entry + (high - low) * encoding.pos_width // 8 * (len(self.shape) == 2)
+
+    def _meeting(self, low: int, high: int) -> Iterator[_RowGroup]:
+        return (group for group in self._groups if group.rows and group.low < high and group.high >= low)
+
+    def _entries(self, group: _RowGroup, low: int, high: int) -> list[Array]:
+        file = _package(self.name).ParquetFile(group.path)
+        table = file.read_row_group(group.number, columns=self._columns, use_threads=False)
+        if any(table[column].null_count for column in self._columns):
+            raise FileFormatError(f"expected numbers in row group {group.number} of {group.path}, but got nulls")
+        arrays: list[Array] = [table[column].to_numpy() for column in self._columns]
+        if group.low >= low and group.high < high:
+            return arrays
+        kept = (arrays[self.axis] >= low) & (arrays[self.axis] < high)
+        return [array[kept] for array in arrays]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _package(name: str) -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{name}: expected the package pyarrow for this file, but got {error}: pip install 'mlir-sparse[files]'"
+        ) from None
+    return parquet
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Names the file in errors about what it holds; Arrow's own are OSErrors without a number."""
+    try:
+        with refusing(name, "columns of coordinates and one of values"):
+            yield
+    except OSError as error:
+        if error.errno is not None or isinstance(error, SparseError):
+            raise
+        raise FileFormatError(f"{name}: expected a whole Parquet file, but got {error}") from error
+    except SparseError as error:
+        if name in error.message:
+            raise
+        raise type(error)(f"{name}: {error.message}") from error
+
+
+def _columns(schema: Any, given: Sequence[str] | None) -> tuple[list[str], np.dtype[Any]]:
+    """Returns the columns' names, and NumPy's type of the values."""
+    names = list(schema.names) if given is None else list(given)
+    missing = [name for name in names if name not in schema.names]
+    kinds = {field.name: field.type.to_pandas_dtype() for field in schema if field.name in names}
+    rule = "one or more columns of integers, then one of numbers"
+    if missing or len(names) < 2 or any(np.dtype(kinds[name]).kind not in "iu" for name in names[:-1]):
+        got = listed([f"{field.name} of {field.type}" for field in schema])
+        raise FileFormatError(f"expected {rule}, but got {got}: name them by columns=")
+    value = np.dtype(kinds[names[-1]])
+    if value.kind not in "biuf":
+        raise FileFormatError(f"expected {rule}, but got {names[-1]} of {schema.field(names[-1]).type}")
+    return names, value
+
+
+def _bounds(path: str, file: Any, columns: Sequence[str]) -> list[list[tuple[int, int]]]:
+    """Returns the least and greatest of each column of coordinates in each row group."""
+    places = {name: at for at, name in enumerate(file.schema.names)}
+    found = []
+    for number in range(file.metadata.num_row_groups):
+        group, ends = file.metadata.row_group(number), []
+        for column in columns:
+            if column not in places:
+                raise FileFormatError(f"{path}: expected the column {column}, but got {listed(list(places))}")
+            told = group.column(places[column]).statistics
+            if told is None or not told.has_min_max:
+                if group.num_rows == 0:
+                    ends.append((0, -1))
+                    continue
+                values = file.read_row_group(number, columns=[column])[column].to_numpy()
+                ends.append((int(values.min()), int(values.max())))
+            else:
+                ends.append((int(told.min), int(told.max)))
+            if ends[-1][0] < 0:
+                raise FileFormatError(f"{path}: expected coordinates from 0 in {column}, but got {ends[-1][0]}")
+        found.append(ends)
+    return found
+
+
+def _shape(file: Any, given: Sequence[int] | None, greatest: Sequence[int]) -> tuple[int, ...]:
+    told = (file.schema_arrow.metadata or {}).get(b"shape")
+    extents = given if given is not None else json.loads(told) if told is not None else [at + 1 for at in greatest]
+    shape = tuple(int(extent) for extent in extents)
+    if len(shape) != len(greatest):
+        raise ExtentError(f"expected {len(greatest)} extents, one a column of coordinates, but got {shape}")
+    for dim, (extent, most) in enumerate(zip(shape, greatest, strict=True)):
+        if most >= extent:
+            raise FileFormatError(f"expected coordinates below {extent} in dimension {dim}, but got {most}")
+    return shape
