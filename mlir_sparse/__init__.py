@@ -42,6 +42,7 @@ from mlir_sparse.errors import (
     CompileError,
     CompilerCrash,
     CoordinatesError,
+    DenseCopyWarning,
     DenseResultWarning,
     DeviceError,
     DeviceMemoryError,
@@ -64,6 +65,7 @@ from mlir_sparse.errors import (
     RankError,
     ScheduleError,
     SettingError,
+    SingularMatrixError,
     SourceError,
     SparseError,
     StorageError,
@@ -101,6 +103,7 @@ from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
 from mlir_sparse.tensor.python_operators import install
 
 if TYPE_CHECKING:
+    from mlir_sparse import linalg
     from mlir_sparse.arrays.einsum import einsum, einsum_path
     from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
     from mlir_sparse.compile.modules import UserModule, module, opt
@@ -126,6 +129,7 @@ else:
             "tensor.files.read_write": ("read", "write"),
             "tensor.files.tensor_source": ("TensorSource",),
         },
+        rooms=("linalg",),
     )
 
 __all__ = [
@@ -144,6 +148,7 @@ __all__ = [
     "DType",
     "DTypeError",
     "DefinedTensor",
+    "DenseCopyWarning",
     "DenseResultWarning",
     "DeviceArray",
     "DeviceError",
@@ -182,6 +187,7 @@ __all__ = [
     "ScheduleError",
     "Semiring",
     "SettingError",
+    "SingularMatrixError",
     "SourceError",
     "SparseError",
     "SparseTensor",
@@ -208,6 +214,7 @@ __all__ = [
     "get_optimize",
     "indices",
     "lazy",
+    "linalg",
     "load",
     "module",
     "monoid",

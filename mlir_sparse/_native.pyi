@@ -319,6 +319,27 @@ def is_symmetric(positions: NDArray[Any], coordinates: NDArray[Any], values: NDA
 # register_concatenate.cpp
 def concatenate(parts: Sequence[NDArray[Any]], shifts: Sequence[int], out: NDArray[Any]) -> None: ...
 
+# register_triangle.cpp
+class Triangle:
+    def __init__(
+        self,
+        positions: NDArray[Any],
+        coordinates: NDArray[Any],
+        size: int,
+        lower: bool,
+        by_columns: bool,
+        block: int,
+    ) -> None: ...
+    def solve(self, values: NDArray[Any], sides: NDArray[Any], unit: bool) -> int: ...
+    @property
+    def levels(self) -> int: ...
+
+def factor_ilu0(positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]) -> int: ...
+def lower_triangle(
+    positions: NDArray[Any], coordinates: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def factor_ic0(positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]) -> int: ...
+
 # register_take.cpp
 def take_rows(source: NDArray[Any], places: NDArray[Any], out: NDArray[Any]) -> int: ...
 def take_segments(

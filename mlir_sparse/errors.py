@@ -21,6 +21,7 @@
     │   ├── PositionsError
     │   └── CoordinatesError
     │       └── IndexRangeError ....... a subscript beyond its axis (IndexError)
+    ├── SingularMatrixError ........... a system without a solution, a pivot that is zero (numpy.linalg.LinAlgError)
     ├── WidthError .................... positions or coordinates wider than their type (OverflowError)
     ├── TooLargeError ................. data that will not fit in memory (MemoryError)
     ├── FileFormatError ............... a file that is not what it says (ValueError)
@@ -44,6 +45,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from numpy.linalg import LinAlgError
+
 if TYPE_CHECKING:  # this module imports nothing of the package
     from mlir_sparse.text.source_text import Source, Span
 
@@ -53,6 +56,7 @@ __all__ = [
     "CompilerCrash",
     "CoordinatesError",
     "DTypeError",
+    "DenseCopyWarning",
     "DenseResultWarning",
     "DeviceError",
     "DeviceMemoryError",
@@ -74,6 +78,7 @@ __all__ = [
     "RankError",
     "ScheduleError",
     "SettingError",
+    "SingularMatrixError",
     "SourceError",
     "SparseError",
     "StorageError",
@@ -225,6 +230,10 @@ class IndexRangeError(CoordinatesError, IndexError):
     """A subscript of a tensor in Python out of range."""
 
 
+class SingularMatrixError(SparseError, LinAlgError):
+    """A matrix without an inverse, or one whose incomplete factors have no pivot in some row."""
+
+
 class WidthError(SparseError, OverflowError):
     """A posWidth or crdWidth too narrow for the data."""
 
@@ -298,3 +307,7 @@ class DeviceMemoryError(DeviceError, TooLargeError):
 
 class DenseResultWarning(UserWarning):
     """A dense result is far larger than its operands, and zero almost everywhere: sparse storage may do."""
+
+
+class DenseCopyWarning(UserWarning):
+    """A library asked for a sparse tensor as a dense array, far larger than the tensor."""

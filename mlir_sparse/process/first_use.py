@@ -12,17 +12,21 @@ from mlir_sparse.process.forks import importing
 __all__ = ["at_first_use"]
 
 
-def at_first_use(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+def at_first_use(package: str, modules: Mapping[str, Sequence[str]], rooms: Sequence[str] = ()) -> Callable[[str], Any]:
     """Returns the `__getattr__` of a package (PEP 562); any thread may ask, and forks wait.
 
     Args:
         package: the package, `__name__` in it.
         modules: its modules, with the names that the package has from each. None is named as one of its modules: an
             import of that would set the package's name to the module.
+        rooms: packages in it that users reach through it.
     """
     homes = {name: module for module, names in modules.items() for name in names}
 
     def found(name: str) -> Any:
+        if name in rooms:
+            with importing():
+                return importlib.import_module(f"{package}.{name}")
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse.dtypes import DType, numpy_dtype
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import Sketch
-from mlir_sparse.errors import DTypeError, OperandError, StorageError
+from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.process.available_memory import check_fits
-from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import cast_values
 from mlir_sparse.tensor.convert.convert import convert_storage
@@ -26,18 +25,17 @@ from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.drop_entries import structured_level
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.library_methods import LibraryMethods
 from mlir_sparse.tensor.printed_tensor import describe_tensor
 from mlir_sparse.tensor.validate import storage_of_levels
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from mlir_sparse.device import Device
-
 __all__ = ["SparseTensor"]
 
 
-class SparseTensor(ArrayMethods):
+class SparseTensor(LibraryMethods):
     """A tensor in the storage format of its encoding; make one with `tensor` or `from_levels`.
 
     Its structure never changes: positions and coordinates are read-only. Values can be written through
@@ -50,7 +48,7 @@ class SparseTensor(ArrayMethods):
     """
 
     __slots__ = ("__weakref__", "_dtype", "_mirrored", "_nse", "_operand",
-                 "_shape", "_sketch", "_storage", "_structures", "_view")  # fmt: skip
+                 "_shape", "_sketch", "_storage", "_structures", "_triangles", "_view")  # fmt: skip
 
     _shape: tuple[int, ...]
     _storage: LevelStorage
@@ -66,6 +64,8 @@ class SparseTensor(ArrayMethods):
     _mirrored: bool | None
     # What a kernel assembled for this result, for `Kernel.compute`.
     _structures: Any
+    # The order in which to solve with its triangles (`linalg.solve_triangular`), likewise for the next call.
+    _triangles: Any
 
     def __init__(self, *_: object, **__: object) -> None:
         raise OperandError("expected tensor(...) or SparseTensor.from_levels(...) to make a SparseTensor")
@@ -120,7 +120,7 @@ class SparseTensor(ArrayMethods):
     def _from_parts(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = self._view = self._sketch = self._mirrored = self._structures = None
+        self._operand = self._view = self._sketch = self._mirrored = self._structures = self._triangles = None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -237,61 +237,6 @@ class SparseTensor(ArrayMethods):
         coordinates, values = once.to_coo()
         dense[tuple(coordinates)] = values
         return dense
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        if copy is False:
-            raise StorageError(
-                "expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new"
-            )
-        array = self.to_numpy()
-        return array if dtype is None else array.astype(numpy_dtype(dtype))
-
-    def to_scipy(self) -> Any:
-        """Returns a SciPy sparse array: csr, csc or bsr of the same storage, dia for DIA, else coo.
-
-        csr, csc and bsr share memory with this tensor, whose structure is read-only; copy the array before changing its
-        structure in place.
-
-        Raises:
-            DTypeError: for element types that SciPy lacks (f16 and bf16).
-        """
-        from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
-
-        return to_scipy(self.convert(plain_encoding(self.encoding)))
-
-    def to_torch(self) -> Any:
-        """Returns a PyTorch tensor in host memory: csr, csc, bsr or bsc of the same storage, else sparse_coo.
-
-        Values share memory with this tensor; indices share it if they have 32 or 64 bits. A tensor with dense levels
-        only becomes a strided tensor. PyTorch does not know that the structure is read-only: copy before changing it.
-
-        Raises:
-            MissingPackageError: without PyTorch.
-        """
-        from mlir_sparse.tensor.borders.torch_sparse import to_torch  # PyTorch is optional
-
-        return to_torch(self.convert(plain_encoding(self.encoding)))
-
-    @property
-    def device(self) -> str:
-        """Returns `cpu`, the tensor's place; tensors on a GPU are DeviceTensors."""
-        return "cpu"
-
-    def to(self, where: str | Device) -> Any:
-        """Returns a copy on a device, a DeviceTensor; itself for `cpu`.
-
-        Args:
-            where: `cuda`, `cuda:1` and so on.
-
-        Raises:
-            DeviceError: without a driver (`no CUDA driver (libcuda.so.1) found`), or without that device.
-            DeviceMemoryError: when there is too little memory on it, with the figures.
-        """
-        if isinstance(where, str) and where == "cpu":
-            return self
-        from mlir_sparse.tensor.device_tensor import to_device  # device_tensor imports this module
-
-        return to_device(self, where)
 
     def spy(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns a picture of the stored entries' places as SVG, with explicit zeros, without the padding of blocks.

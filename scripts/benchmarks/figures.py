@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse
 
 import mlir_sparse as ms
+from benchmarks.borders import BORDERS
 from benchmarks.inputs import load
 from benchmarks.kernels import KERNELS
 from benchmarks.libraries.own import TEXTS, taken
@@ -211,5 +212,6 @@ FIGURES: Mapping[str, Figure] = {
     **{f"call, {name} 8 x 8, over SciPy's": Figure("x", 1.0, _small(ratios, name)) for name in BESIDE_SCIPY},
     **{f"call, {name} 8 x 8": Figure("s", bound, _small(times, name)) for name, bound in _CALL_BOUNDS.items()},
     "call, ms.tensor(S) 8 x 8, new": Figure("s", 30e-6, _small(new_tensor_times)),
+    **{f"borders: {name}": Figure(one.unit, one.bound, _small(one.measure)) for name, one in BORDERS.items()},
     "10,000 x SpGEMM, growth": Figure("MB", 5.0, lambda _: _alone(_spgemm_growth)),
 }

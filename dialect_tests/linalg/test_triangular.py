@@ -1,0 +1,196 @@
+"""Triangular systems: against NumPy on every storage, width, type and number of sides, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlir_sparse as ms
+
+RNG = np.random.default_rng(20)
+STORAGES: dict[str, dict[str, Any]] = {
+    "CSR": {"encoding": "CSR"},
+    "CSC": {"encoding": "CSC"},
+    "BSR 2": {"encoding": "BSR", "block": (2, 2)},
+    "BSR 4": {"encoding": "BSR", "block": (4, 4)},
+    "BSR 2 x 3": {"encoding": "BSR", "block": (2, 3)},
+    "CSR 8": {"encoding": "CSR", "pos_width": 16, "crd_width": 8},
+    "CSC 64": {"encoding": "CSC", "pos_width": 64, "crd_width": 64},
+    "CSR 64 32": {"encoding": "CSR", "pos_width": 64, "crd_width": 32},
+    "COO": {"encoding": "COO"},
+    "DCSR": {"encoding": "DCSR"},
+    "DIA": {"encoding": "DIA"},
+}
+
+
+def matrix(n: int, dtype: str = "f8") -> np.ndarray[Any, Any]:
+    """Returns a matrix with both triangles, and a full diagonal."""
+    values = RNG.integers(-4, 5, (n, n)) * (RNG.random((n, n)) < 0.3)
+    found = (values + 1j * values.T if dtype.startswith("c") else values).astype(dtype)
+    np.fill_diagonal(found, RNG.integers(4, 9, n))
+    return found
+
+
+def expected(dense: np.ndarray[Any, Any], b: np.ndarray[Any, Any], lower: bool, unit: bool) -> np.ndarray[Any, Any]:
+    triangle = (np.tril(dense) if lower else np.triu(dense)).astype(np.result_type(dense, np.float64))
+    if unit:
+        np.fill_diagonal(triangle, 1)
+    return np.linalg.solve(triangle, b)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_every_storage(storage: str) -> None:
+    for n, (lower, unit) in itertools.product((1, 2, 37), itertools.product((True, False), repeat=2)):
+        dense = matrix(n)
+        A = ms.tensor(dense, **STORAGES[storage])
+        for sides in ((), (1,), (3,), (20,)):
+            b = RNG.random((n, *sides))
+            found = ms.linalg.solve_triangular(A, b, lower, unit)
+            wanted = expected(dense, b, lower, unit)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+            # The second time rows are in sets, where that pays: the same operations.
+            np.testing.assert_array_equal(ms.linalg.solve_triangular(A, b, lower, unit), found)
+
+
+@pytest.mark.parametrize(("dtype", "wanted"), [("f4", "f4"), ("c8", "c8"), ("c16", "c16"), ("i4", "f8"), ("f2", "f4")])
+def test_every_type(dtype: str, wanted: str) -> None:
+    dense = matrix(20, dtype)
+    for storage in ("CSR", "CSC", "BSR 4"):
+        A = ms.tensor(dense, **STORAGES[storage])
+        b = np.ones((20, 3), "f4")
+        found = ms.linalg.solve_triangular(A, b)
+        assert found.dtype == wanted
+        np.testing.assert_allclose(found, expected(dense, b, True, False), rtol=2e-4, atol=1e-4)
+
+
+def test_sides_of_another_type() -> None:
+    dense = matrix(9)
+    b = np.arange(9) + 1j
+    found = ms.linalg.solve_triangular(ms.tensor(dense), b)
+    np.testing.assert_allclose(found, expected(dense, b, True, False))
+    assert ms.linalg.solve_triangular(ms.tensor(dense, dtype="bf16"), np.arange(9, dtype="f2")).dtype == np.float32
+
+
+def test_sides_are_not_changed_and_need_no_layout() -> None:
+    dense, b = matrix(12), np.asfortranarray(RNG.random((12, 5)))
+    b.flags.writeable = False
+    found = ms.linalg.solve_triangular(ms.tensor(dense), b[:, ::2])
+    np.testing.assert_allclose(found, expected(dense, b[:, ::2], True, False))
+
+
+@pytest.mark.parametrize("empty", [(0,), (0, 3)])
+def test_no_rows(empty: tuple[int, ...]) -> None:
+    A = ms.tensor(([[], []], []), "CSR", shape=(0, 0))
+    assert ms.linalg.solve_triangular(A, np.zeros(empty)).shape == empty
+    assert ms.linalg.solve_triangular(ms.tensor(np.eye(3)), np.zeros((3, 0))).shape == (3, 0)
+
+
+def wide(by: str) -> tuple[ms.SparseTensor, np.ndarray[Any, Any]]:
+    """Returns a lower triangle of 5 sets of 4,000 rows, which threads solve together, and right sides."""
+    width, sets = 4000, 5
+    n = width * sets
+    rows = np.repeat(np.arange(width, n), 4)
+    columns = (rows // width - 1) * width + RNG.integers(0, width, rows.size)
+    entries = ms.tensor(((np.r_[rows, np.arange(n)], np.r_[columns, np.arange(n)]), RNG.random(rows.size + n) + 1), by)
+    return entries, RNG.random((n, 2))
+
+
+@pytest.mark.parametrize("by", ["CSR", "CSC"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_threads_give_the_same_bits(by: str, lower: bool) -> None:
+    A, b = wide(by)
+    A = A if lower else A.T
+    before = ms.get_num_threads()
+    try:
+        ms.set_num_threads(1)
+        alone = ms.linalg.solve_triangular(A, b, lower)
+        ms.set_num_threads(4)
+        for _ in range(3):
+            np.testing.assert_array_equal(ms.linalg.solve_triangular(A, b, lower), alone)
+    finally:
+        ms.set_num_threads(before)
+    T = A.to_scipy()
+    np.testing.assert_allclose(T @ alone, b, atol=1e-10)
+
+
+def test_threads_of_the_caller() -> None:
+    A, b = wide("CSR")
+    alone = ms.linalg.solve_triangular(A, b)
+    found: list[Any] = [None] * 4
+
+    def solve(at: int) -> None:
+        found[at] = ms.linalg.solve_triangular(A, b)
+
+    threads = [threading.Thread(target=solve, args=(at,)) for at in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one in found:
+        np.testing.assert_array_equal(one, alone)
+
+
+def test_values_written_later_count() -> None:
+    A = ms.tensor(np.diag([2.0, 4.0]))
+    np.testing.assert_array_equal(ms.linalg.solve_triangular(A, np.ones(2)), [0.5, 0.25])
+    A.storage.values[:] = 1
+    np.testing.assert_array_equal(ms.linalg.solve_triangular(A, np.ones(2)), [1, 1])
+
+
+def test_a_diagonal_whose_reciprocal_overflows() -> None:
+    A = ms.tensor(np.diag([5e-324, 1.0]))
+    np.testing.assert_array_equal(ms.linalg.solve_triangular(A, np.array([1e-323, 1.0])), [2.0, 1.0])
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "BSR 2", "COO"])
+def test_singular_triangles_name_the_row(storage: str) -> None:
+    dense = np.diag(np.arange(1.0, 7))
+    dense[3, 3] = 0
+    dense[3, 2] = 1
+    A = ms.tensor(dense, **STORAGES[storage])
+    for sides in ((6,), (6, 3), (6, 40)):
+        with pytest.raises(ms.SingularMatrixError, match="none at row 3: add it, or pass unit_diagonal=True"):
+            ms.linalg.solve_triangular(A, np.ones(sides))
+    with pytest.raises(np.linalg.LinAlgError, match="upper triangle"):
+        ms.linalg.solve_triangular(A, np.ones(6), lower=False)
+    ms.linalg.solve_triangular(A, np.ones(6), unit_diagonal=True)
+
+
+def test_stored_zeros_on_the_diagonal_and_nan() -> None:
+    A = ms.tensor(([[0, 1], [0, 1]], [0.0, 1.0]), "CSR")
+    with pytest.raises(ms.SingularMatrixError, match="row 0"):
+        ms.linalg.solve_triangular(A, np.ones(2))
+    B = ms.tensor(([[0, 1], [0, 1]], [np.nan, 1.0]), "CSR")
+    np.testing.assert_array_equal(ms.linalg.solve_triangular(B, np.ones(2)), [np.nan, 1])
+
+
+def test_what_is_refused() -> None:
+    A = ms.tensor(np.eye(3))
+    with pytest.raises(ms.ExtentError, match="square"):
+        ms.linalg.solve_triangular(ms.tensor(np.ones((2, 3))), np.ones(2))
+    with pytest.raises(ms.RankError, match="square matrix"):
+        ms.linalg.solve_triangular(ms.tensor(np.ones(3)), np.ones(3))
+    with pytest.raises(ms.ExtentError, match="3 rows"):
+        ms.linalg.solve_triangular(A, np.ones(4))
+    with pytest.raises(ms.RankError, match="right sides"):
+        ms.linalg.solve_triangular(A, np.ones((3, 1, 1)))
+    with pytest.raises(ms.OperandError, match=r"b\.to_numpy\(\)"):
+        ms.linalg.solve_triangular(A, A)
+    with pytest.raises(ms.DTypeError, match="f64"):
+        ms.linalg.solve_triangular(A, np.ones(3, np.longdouble))
+    with pytest.raises(ms.OperandError, match="numbers"):
+        ms.linalg.solve_triangular(A, np.array(["a", "b", "c"], object))
+
+
+def test_slices_and_sources() -> None:
+    dense = matrix(10)
+    part = ms.tensor(dense).slice(slice(2, 8), slice(2, 8))
+    b = RNG.random(6)
+    np.testing.assert_allclose(ms.linalg.solve_triangular(part, b), expected(dense[2:8, 2:8], b, True, False))
+    np.testing.assert_allclose(
+        ms.linalg.solve_triangular(dense, np.ones(10)), expected(dense, np.ones(10), True, False)
+    )

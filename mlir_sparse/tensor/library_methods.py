@@ -1,0 +1,180 @@
+"""What other libraries ask of a tensor: SciPy's linear operators, NumPy's dense copies, and the ways to them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlir_sparse.dtypes import numpy_dtype
+from mlir_sparse.errors import DenseCopyWarning, OperandError, RankError, StorageError
+from mlir_sparse.tensor.array_methods import ArrayMethods
+from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
+
+if TYPE_CHECKING:
+    from mlir_sparse.device import Device
+    from mlir_sparse.tensor.level_storage import Array
+
+__all__ = ["LibraryMethods"]
+
+# A dense copy of so many times the bytes of the storage is mostly zeros: rarely what was meant.
+_LARGE_COPY = 64
+# SciPy's methods that leave an operator to the other operand where NumPy finds an object, and the operators that call
+# them. Called by name, they have nobody to leave it to.
+_LEAVING = ("_matmul_dispatch", "_divide", "_comparison", "multiply", "_multiply_2d_with_broadcasting")
+_WAY_OUT = "pass A.to_scipy(), which shares its memory, or A.to_numpy() for a dense copy"
+
+
+class LibraryMethods(ArrayMethods):
+    """The methods by which other libraries use a tensor, and make their own arrays of it."""
+
+    __slots__ = ()
+
+    def matvec(self, x: Array) -> Array:
+        """Returns `A @ x`, as SciPy's linear operators have it.
+
+        With this a tensor is an operator for `scipy.sparse.linalg`: `cg`, `gmres`, `minres`, `lsqr`, `eigsh`, `svds`.
+
+        Args:
+            x: an array of shape (n,) or (n, 1).
+
+        Raises:
+            RankError: for a tensor that is no matrix.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> tensor([[0.0, 2.0], [3.0, 0.0]]).matvec(np.array([1.0, 10.0]))
+        array([20.,  3.])
+        """
+        return self._as_operator() @ x  # type: ignore[no-any-return]
+
+    def rmatvec(self, x: Array) -> Array:
+        """Returns the product of the conjugate transpose with a vector of shape (m,) or (m, 1)."""
+        real = self._as_operator().storage.values.dtype.kind != "c"
+        if x.ndim == 1:
+            product: Array = x @ self if real else np.conj(np.conj(x) @ self)
+            return product
+        return self.rmatmat(x)
+
+    def matmat(self, X: Array) -> Array:
+        """Returns `A @ X` for an array of shape (n, k)."""
+        return self._as_operator() @ X  # type: ignore[no-any-return]
+
+    def rmatmat(self, X: Array) -> Array:
+        """Returns the product of the conjugate transpose with an array of shape (m, k)."""
+        adjoint = self._as_operator().T
+        real = adjoint.storage.values.dtype.kind != "c"
+        product: Array = adjoint @ X if real else np.conj(adjoint @ np.conj(X))
+        return product
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Returns the sum of a diagonal of two axes."""
+        if _caller() == "scipy.sparse" and sys._getframe(1).f_globals["__name__"].endswith("_expm_multiply"):
+            raise OperandError(  # it would go on with a dense identity matrix
+                "expected a linear operator for expm_multiply, but got SparseTensor: pass "
+                "scipy.sparse.linalg.aslinearoperator(A) with traceA=A.trace()"
+            )
+        return super().trace(offset, axis1, axis2)
+
+    def _as_operator(self) -> Any:
+        if len(self.shape) != 2:
+            raise RankError(f"expected a matrix as a linear operator, but got a tensor of shape {self.shape}")
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise StorageError(
+                "expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new"
+            )
+        caller = _caller()
+        if caller == "scipy.sparse":
+            return _left_to_the_tensor(self)
+        size = self.size * self.storage.values.itemsize
+        if size > _LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20:
+            warnings.warn(
+                f"a dense array of {size} bytes is made of a sparse tensor of {self.nbytes} bytes: {_WAY_OUT}",
+                DenseCopyWarning,
+                stacklevel=2,
+            )
+        array: Array = self.to_numpy()  # type: ignore[attr-defined]
+        return array if dtype is None else array.astype(numpy_dtype(dtype))
+
+    def to_scipy(self) -> Any:
+        """Returns a SciPy sparse array: csr, csc or bsr of the same storage, dia for DIA, else coo.
+
+        csr, csc and bsr share memory with this tensor, whose structure is read-only; copy the array before changing its
+        structure in place.
+
+        Raises:
+            DTypeError: for element types that SciPy lacks (f16 and bf16).
+        """
+        from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
+
+        return to_scipy(self._plain())
+
+    def to_torch(self) -> Any:
+        """Returns a PyTorch tensor in host memory: csr, csc, bsr or bsc of the same storage, else sparse_coo.
+
+        Values share memory with this tensor; indices share it if they have 32 or 64 bits. A tensor with dense levels
+        only becomes a strided tensor. PyTorch does not know that the structure is read-only: copy before changing it.
+
+        Raises:
+            MissingPackageError: without PyTorch.
+        """
+        from mlir_sparse.tensor.borders.torch_sparse import to_torch  # PyTorch is optional
+
+        return to_torch(self._plain())
+
+    def _plain(self) -> Any:
+        return self.convert(plain_encoding(self.encoding))  # type: ignore[attr-defined]
+
+    @property
+    def device(self) -> str:
+        """Returns `cpu`, the tensor's place; tensors on a GPU are DeviceTensors."""
+        return "cpu"
+
+    def to(self, where: str | Device) -> Any:
+        """Returns a copy on a device, a DeviceTensor; itself for `cpu`.
+
+        Args:
+            where: `cuda`, `cuda:1` and so on.
+
+        Raises:
+            DeviceError: without a driver (`no CUDA driver (libcuda.so.1) found`), or without that device.
+            DeviceMemoryError: when there is too little memory on it, with the figures.
+        """
+        if isinstance(where, str) and where == "cpu":
+            return self
+        from mlir_sparse.tensor.device_tensor import to_device  # device_tensor imports the tensor's module
+
+        return to_device(self, where)
+
+
+def _caller() -> str | None:
+    """Returns `scipy.sparse` if its code asks for the dense array; None for any other."""
+    frame = sys._getframe(2)
+    name = frame.f_globals.get("__name__", "")
+    return "scipy.sparse" if name == "scipy.sparse" or name.startswith("scipy.sparse.") else None
+
+
+def _left_to_the_tensor(tensor: Any) -> Array:
+    """Returns the tensor as an object, for which SciPy's operators return NotImplemented: Python then asks the tensor.
+
+    Raises:
+        OperandError: where no operator asks, such as in SciPy's functions: they would work on a dense copy.
+    """
+    frame = sys._getframe(2)
+    method = frame.f_code.co_name
+    while frame is not None and frame.f_code.co_name in _LEAVING:
+        frame = frame.f_back  # type: ignore[assignment]
+    operator = frame.f_code.co_name if frame is not None else ""
+    if method == "_matmul_dispatch" and operator == "__mul__":
+        raise OperandError(
+            "expected @ for the product of SciPy's matrix and a tensor, but got *, which multiplies elements of tensors"
+        )
+    if method in _LEAVING and operator.startswith("__") and operator.endswith("__"):
+        found: Array = np.empty((), dtype=object)
+        found[()] = tensor
+        return found
+    raise OperandError(f"expected SciPy's own sparse arrays for scipy.sparse, but got SparseTensor: {_WAY_OUT}")

@@ -1,0 +1,87 @@
+"""What crosses to other libraries and back, and their solvers on tensors: `scripts/bench borders`.
+
+Ratios are of times measured in turn in one process, on as many threads as the process may have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+
+import mlir_sparse as ms
+
+__all__ = ["BORDERS", "Border"]
+
+_GRID, _STEPS = 1000, 10  # points a side, iterations of a solver
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A figure of this section.
+
+    Args:
+        unit: of the samples: `x` for ratios.
+        bound: the greatest allowed median.
+        measure: returns samples by a clock, "wall" or "processor".
+    """
+
+    unit: str
+    bound: float | None
+    measure: Callable[[str], list[float]]
+
+
+def _grid() -> Any:
+    """Returns the matrix of the 5-point stencil."""
+    ones = np.ones(_GRID)
+    line = scipy.sparse.diags_array([-ones[1:], 2 * ones, -ones[1:]], offsets=[-1, 0, 1])
+    unit = scipy.sparse.eye_array(_GRID)
+    return scipy.sparse.csr_array(scipy.sparse.kron(line, unit) + scipy.sparse.kron(unit, line))
+
+
+def _ratios(ours: Callable[[], Any], theirs: Callable[[], Any], clock: str, rounds: int) -> list[float]:
+    timer = time.perf_counter if clock == "wall" else time.process_time
+    np.testing.assert_allclose(ours(), theirs(), rtol=1e-9)
+    found = []
+    for _ in range(rounds):
+        taken = []
+        for call in (ours, theirs):
+            start = timer()
+            call()
+            taken.append(timer() - start)
+        found.append(taken[0] / taken[1])
+    return found
+
+
+def _conjugate_gradients(clock: str) -> list[float]:
+    """Returns times of SciPy's solver with a tensor over those with SciPy's matrix."""
+    matrix = _grid()
+    tensor, b = ms.tensor(matrix), np.ones(matrix.shape[0])
+
+    def solved(A: Any) -> Any:
+        return scipy.sparse.linalg.cg(A, b, rtol=0, maxiter=_STEPS)[0]
+
+    return _ratios(lambda: solved(tensor), lambda: solved(matrix), clock, 9)
+
+
+def _triangular_solve(storage: str, clock: str) -> list[float]:
+    matrix = scipy.sparse.tril(_grid()).asformat(storage.lower())
+    tensor, b = ms.tensor(matrix), np.ones(matrix.shape[0])
+
+    def ours() -> Any:
+        return ms.linalg.solve_triangular(tensor, b)
+
+    return _ratios(ours, lambda: scipy.sparse.linalg.spsolve_triangular(matrix, b), clock, 9)
+
+
+BORDERS: Mapping[str, Border] = {
+    "CG on a grid, over SciPy's matrix": Border("x", 0.8, _conjugate_gradients),
+    "triangle in CSR, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSR")),
+    "triangle in CSC, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSC")),
+}
