@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.pipeline import compiler_process, process_interpreter
+from mlir_sparse._mlir import bindings_name
+from mlir_sparse.pipeline import compiler_process
 from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest, read_message, write_message
+from mlir_sparse.process import compiler_interpreter
 
 MODULE = b"llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm.return }"
 
@@ -18,9 +20,13 @@ MODULE = b"llvm.func @_mlir_ciface_f() attributes {llvm.emit_c_interface} { llvm
 @pytest.mark.parametrize("waits", [True, False])
 def test_requests_before_and_after_it_is_ready(waits: bool) -> None:
     """One that is there before the process is ready is answered without the compilation that warms it up."""
-    command = process_interpreter.command(sys.executable, 8 << 30)
+    command = compiler_interpreter.command(sys.executable, bindings_name(), "mlir_sparse.pipeline.worker", 8 << 30)
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=process_interpreter.environment(), cwd="/"
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=compiler_interpreter.environment(bindings_name()),
+        cwd="/",
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -36,7 +42,7 @@ def test_requests_before_and_after_it_is_ready(waits: bool) -> None:
 
 
 def test_it_loads_rooms_and_no_public_names() -> None:
-    command = process_interpreter.command(sys.executable, 8 << 30)
+    command = compiler_interpreter.command(sys.executable, bindings_name(), "mlir_sparse.pipeline.worker", 8 << 30)
     command[1:1] = ["-X", "importtime"]
     done = subprocess.run(
         command,
@@ -44,11 +50,11 @@ def test_it_loads_rooms_and_no_public_names() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env=process_interpreter.environment(),
+        env=compiler_interpreter.environment(bindings_name()),
         cwd="/",
     )
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert {"mlir_sparse.pipeline.worker", "mlir_sparse.strategies"} <= loaded
+    assert {"mlir_sparse.pipeline.run_passes", "mlir_sparse.strategies"} <= loaded
     rooms = ("compile", "tensor", "arrays", "runtime", "encoding", "spec", "plan", "lower")
     assert [name for name in loaded if name.startswith(tuple(f"mlir_sparse.{room}" for room in rooms))] == []
 

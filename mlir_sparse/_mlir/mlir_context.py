@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.held_interrupts import uninterrupted
-from mlir_sparse._mlir.provider import bindings_name
+from mlir_sparse._mlir.provider import bindings_name, unfit_error
 from mlir_sparse.errors import OperandError
 from mlir_sparse.process.forks import no_fork
 
@@ -51,10 +51,19 @@ def mlir_context() -> Iterator[ir.Context]:
             context, uses = ir.Context(), 0
             # The exception has the diagnostics; printing them too would show each one twice.
             context.emit_error_diagnostics = False
+            _require_dialect(context)
         with context, ir.Location.unknown():
             yield context
         if uses < _MOST_USES:
             _spare.append((context, uses + 1))
+
+
+def _require_dialect(context: ir.Context) -> None:
+    """Refuses bindings without the dialect where the compiler's process has not probed them yet."""
+    try:
+        context.get_dialect_descriptor("sparse_tensor")
+    except (ValueError, RuntimeError, ir.MLIRError):
+        raise unfit_error(bindings_name(), "no dialect sparse_tensor") from None
 
 
 def parse_module(text: str | bytes) -> ir.Module:

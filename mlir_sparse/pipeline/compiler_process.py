@@ -15,10 +15,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO
 
+from mlir_sparse._mlir import bindings_name, death_in_probe, unfit_error
 from mlir_sparse.errors import CompileError, CompilerCrash, SettingError, UnsupportedError
 from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.pass_values import Pipeline
-from mlir_sparse.pipeline.process_interpreter import command, environment, interpreter
 from mlir_sparse.pipeline.process_messages import (
     ModuleOutcome,
     ModuleRequest,
@@ -30,13 +30,15 @@ from mlir_sparse.pipeline.process_messages import (
     write_message,
 )
 from mlir_sparse.pipeline.reproducer import write_reproducer
-from mlir_sparse.pipeline.start_process import WRONG_PYTHON
 from mlir_sparse.process import settings
+from mlir_sparse.process.compiler_interpreter import command, environment, interpreter
 from mlir_sparse.process.forks import Lock, no_fork
+from mlir_sparse.process.start_process import WRONG_PYTHON
 from mlir_sparse.program.loop_form import NestLoops
 
 __all__ = ["answer_of", "compile_module", "remarks_on", "warm_up"]
 
+_LONGEST_WORDS = 8000  # bytes of what a worker said before it died
 
 Request = PassRequest | ModuleRequest | TraceRequest
 Outcome = PassOutcome | ModuleOutcome | TraceOutcome
@@ -53,16 +55,18 @@ class _Worker:
 
     def __init__(self, limits: tuple[str, int]) -> None:
         self.limits = limits
+        self.bindings = bindings_name()
         self.has_answered = False
+        python, memory = limits
         with no_fork():  # a fork would leave the pipes open in the child
             self.log: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the process
             self.process = subprocess.Popen(
-                command(*limits),
+                command(python, self.bindings, "mlir_sparse.pipeline.worker", memory),
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.log,
-                env=environment(),
+                env=environment(self.bindings),
                 cwd=os.sep,  # not the user's folder, whose files and libraries the compiler must not load
                 # Ctrl-C in a terminal goes to the whole group; the worker must survive it
                 start_new_session=True,
@@ -107,8 +111,12 @@ class _Worker:
 
     def _death(self) -> str:
         code = self.process.wait()
-        self.log.seek(max(0, self.log.tell() - 500))
+        self.log.seek(max(0, self.log.tell() - _LONGEST_WORDS))
         said = self.log.read().decode(errors="replace").strip()
+        missing = None if self.has_answered else death_in_probe(code, said)
+        if missing is not None:
+            raise unfit_error(self.bindings, missing)
+        said = said[-500:]
         python, _ = self.limits
         if code == WRONG_PYTHON:
             raise SettingError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
-from mlir_sparse._mlir import bindings, ir
+from mlir_sparse._mlir import ir, pass_manager
 from mlir_sparse.assembly import assemble_sparse_results
 from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
 from mlir_sparse.loops.operation_index import Seen
@@ -111,7 +111,7 @@ def run_own_pass(seen: Seen, item: str) -> None:
 
 
 def _run_theirs(pipeline: str, module: ir.Module) -> None:
-    stretch = bindings().module("passmanager").PassManager.parse(pipeline)
+    stretch = pass_manager(pipeline)
     stretch.enable_verifier(False)  # verification takes as long as most passes
     stretch.run(module.operation)
 

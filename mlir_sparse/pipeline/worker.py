@@ -14,7 +14,7 @@ import select
 import sys
 from typing import IO
 
-from mlir_sparse._mlir import QUICK, bindings, set_options
+from mlir_sparse._mlir import QUICK, bindings, require_fit, set_options
 from mlir_sparse.pipeline.process_messages import (
     ModuleOutcome,
     ModuleRequest,
@@ -73,6 +73,7 @@ def main(memory_limit: int) -> None:
     for dialect in ("arith", "memref", "scf", "vector"):
         bindings().module(f"dialects.{dialect}")
     set_options(QUICK)
+    require_fit()
     if not _is_waited_for():
         run_here(_SMALLEST, "builtin.module()", functions=("f",))  # nor do LLVM's tables, 20 ms
     gc.freeze()  # what was imported is not looked through again, which takes as long as a compilation

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from mlir_sparse import _cuda, _native
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, installed_bindings, probe_elsewhere
 from mlir_sparse.classes import dataclass
 from mlir_sparse.device import Device, chip_of, cuda_libraries_found, memory_info
 from mlir_sparse.dtypes import DTYPES
@@ -52,7 +52,7 @@ def examine() -> Iterator[Finding]:
         if dtype.package != "numpy":
             yield _distribution(dtype.package, dtype.name)
     yield _distribution("scipy", "ms.tensor of SciPy matrices, to_scipy")
-    yield _bindings()
+    yield from _bindings()
     yield Finding("kernel cache", cache_state())
     yield _program("FileCheck", "nothing, where filecheck is found")
     yield _program("filecheck", "lit tests, where FileCheck is absent")
@@ -72,12 +72,18 @@ def _distribution(name: str, use: str) -> Finding:
         return Finding(name, "not installed", use)
 
 
-def _bindings() -> Finding:
+def _bindings() -> Iterator[Finding]:
+    """Yields a finding on the bindings in use, and what a probe finds in each that is installed."""
+    use = "everything after the plan"
+    for name in installed_bindings():
+        probe = probe_elsewhere(name)
+        found = "; ".join((*probe.found, *([f"missing: {probe.missing}"] if probe.missing else [])))
+        yield Finding(f"probe of {name}", found, use if probe.missing else None)
     try:
-        found = bindings()
+        used = bindings()
+        yield Finding("MLIR bindings", f"{used.name} {used.version}, {used.path}")
     except BindingsError as error:
-        return Finding("MLIR bindings", str(error), "everything after the plan")
-    return Finding("MLIR bindings", f"{found.name} {found.version}, {found.path}")
+        yield Finding("MLIR bindings", str(error), use)
 
 
 def _program(name: str, use: str) -> Finding:

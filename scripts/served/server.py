@@ -11,8 +11,10 @@ command ends when its connection does. The server ends with its standard input.
 import array
 import ast
 import atexit
+import contextlib
 import gc
 import hashlib
+import io
 import os
 import pickle
 import runpy
@@ -30,7 +32,7 @@ from typing import NoReturn
 import filecheck.main
 from client import LENGTH, STATUS
 
-from mlir_sparse._mlir import bindings
+from mlir_sparse._mlir import bindings, require_fit
 from mlir_sparse.pipeline import worker
 from mlir_sparse.pipeline.process_messages import PassOutcome, PassRequest
 from mlir_sparse.tools import cli
@@ -193,6 +195,11 @@ if __name__ == "__main__":
         _keep_answers(Path(sys.argv[2]))
     for dialect in _DIALECTS:
         bindings().module(f"dialects.{dialect}")
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            require_fit()  # the children need not
+        except SystemExit:
+            sys.exit(said.getvalue())
     gc.collect()
     gc.freeze()  # what the children share is not looked through by each
     serve(sys.argv[1])

@@ -1,4 +1,4 @@
-"""The interpreter of the compiler's process, and its path to modules."""
+"""The interpreter of a process that loads MLIR, and its path to modules: nothing of where the user stands."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import re
 import sys
 from collections.abc import Iterator
 
-from mlir_sparse._mlir import bindings_name
 from mlir_sparse.errors import SettingError
-from mlir_sparse.pipeline import start_process
-from mlir_sparse.process import settings
+from mlir_sparse.process import settings, start_process
 
 __all__ = ["command", "environment", "interpreter"]
 
@@ -48,13 +46,21 @@ def interpreter() -> str:
     return beside
 
 
-def command(python: str, memory: int) -> list[str]:
-    """Returns the command that starts the compiler's process, with a memory limit in bytes."""
+def command(python: str, bindings: str, module: str, argument: object) -> list[str]:
+    """Returns the command that starts a process with MLIR's bindings.
+
+    Args:
+        python: the interpreter.
+        bindings: the name of the bindings' module.
+        module: the module of this package whose `main` the process runs.
+        argument: what `main` is given; JSON carries it.
+    """
     asked = {
         "interpreter": [sys.implementation.cache_tag, sys.maxsize],
-        "places": {name: place for name in _names() if (place := _place(name)) is not None} | _own_package(),
+        "places": {name: place for name in _names(bindings) if (place := _place(name)) is not None} | _own_package(),
         "path": list(_folders()),
-        "memory": memory,
+        "module": module,
+        "argument": argument,
     }
     # Running it by path with -P keeps the user's folders off the path, and -s those in the home folder.
     return [python, "-P", "-s", os.path.abspath(start_process.__file__), json.dumps(asked)]
@@ -66,10 +72,10 @@ def _own_package() -> dict[str, tuple[None, list[str]]]:
     return {package: (None, [os.path.abspath(folder) for folder in sys.modules[package].__path__])}
 
 
-def _names() -> Iterator[str]:
+def _names(bindings: str) -> Iterator[str]:
     yield from _OWN
     yield from _OTHERS
-    yield bindings_name().partition(".")[0]
+    yield bindings.partition(".")[0]
 
 
 def _place(name: str) -> tuple[str | None, list[str] | None] | None:
@@ -109,13 +115,14 @@ def _real(path: str) -> str:
         return ""  # the current folder was removed
 
 
-def environment() -> dict[str, str]:
-    """Returns the environment of the compiler's process, with absolute paths."""
+def environment(bindings: str) -> dict[str, str]:
+    """Returns the environment of a process with these bindings, with absolute paths."""
     found = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _KEPT}
-    for setting in (settings.BINDINGS, settings.LIBDEVICE):
-        found.pop(setting.name, None)
-    found[settings.BINDINGS.name] = bindings_name()
+    found.pop(settings.LIBDEVICE.name, None)
+    found[settings.BINDINGS.name] = bindings
     library = settings.LIBDEVICE.value
     if library is not None:
         found[settings.LIBDEVICE.name] = library
+    if settings.CACHE.text is not None:
+        found[settings.CACHE.name] = settings.CACHE.value
     return found

@@ -1,10 +1,11 @@
-"""Starts the compiler's process: run by its path, with what to import from where as JSON.
+"""Starts a process that loads MLIR, such as the compiler's: run by its path, with what to import from where as JSON.
 
 Nothing of the current folder and of the folder of the user's program is imported. What the
 compiler stands on comes from where the parent has it; all else from the interpreter's own
 folders first, and from those of the parent's path that are left only where no other has it.
 """
 
+import importlib
 import importlib.util
 import json
 import sys
@@ -40,7 +41,7 @@ class _Pinned:
 
 
 def main() -> None:
-    """Serves the process that started this one."""
+    """Runs the module that the process that started this one asks for."""
     asked = json.loads(sys.argv[1])
     here = [sys.implementation.cache_tag, sys.maxsize]
     if asked["interpreter"] != here:
@@ -48,9 +49,7 @@ def main() -> None:
         sys.exit(WRONG_PYTHON)
     sys.meta_path.insert(0, _Pinned(asked["places"]))
     sys.path += [folder for folder in asked["path"] if folder not in sys.path]
-    from mlir_sparse.pipeline.worker import main as serve
-
-    serve(asked["memory"])
+    importlib.import_module(asked["module"]).main(asked["argument"])
 
 
 if __name__ == "__main__":
