@@ -108,7 +108,9 @@ if TYPE_CHECKING:
     from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
     from mlir_sparse.compile.modules import UserModule, module, opt
     from mlir_sparse.compile.stream import stream
+    from mlir_sparse.gradients.adjoint_entry import adjoint
     from mlir_sparse.lazy import LazyArray, compute
+    from mlir_sparse.notation.adjoint import Adjoint
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
     from mlir_sparse.tensor.files.open_source import source
     from mlir_sparse.tensor.files.tensor_source import TensorSource
@@ -123,7 +125,9 @@ else:
             "compile.stream": ("stream",),
             "compile.tuning.tune": ("Tuning", "tune"),
             "compile.tuning.tune_machine": ("tune_machine",),
+            "gradients.adjoint_entry": ("adjoint",),
             "lazy": ("LazyArray", "compute"),
+            "notation.adjoint": ("Adjoint",),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
             "tensor.files.open_source": ("source",),
             "tensor.files.read_write": ("read", "write"),
@@ -137,6 +141,7 @@ __all__ = [
     "PRESETS",
     "STAGES",
     "Access",
+    "Adjoint",
     "Alternative",
     "Assignment",
     "BindingsError",
@@ -203,6 +208,7 @@ __all__ = [
     "UserModule",
     "WidthError",
     "__version__",
+    "adjoint",
     "compile",
     "compute",
     "define",

@@ -123,6 +123,27 @@ class ArrayMethods(Operators):
         """Returns a tensor with a copy of the values; positions and coordinates never change and are shared."""
         return perform("copy", self)  # type: ignore[no-any-return]
 
+    def with_values(self, values: Any) -> SparseTensor:
+        """Returns a tensor with other values on this one's structure, which is shared and not validated again.
+
+        Args:
+            values: as many numbers as `storage.values` has, in its order; its own memory where it is one contiguous
+                array of the machine's byte order. Their element type is the result's.
+
+        Raises:
+            StorageError: for another number of values; for values beyond the edges, or in slots without an entry.
+            DTypeError: for an element type that the dialect lacks.
+            UnsupportedError: for a slice, which has its parent's values.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> A = tensor([[0.0, 2.0], [3.0, 0.0]])
+        >>> A.with_values([5.0, 7.0]).to_numpy().tolist()
+        [[0.0, 5.0], [7.0, 0.0]]
+        """
+        from mlir_sparse.tensor.other_values import with_values  # imports this class's tensors
+
+        return with_values(self, values)  # type: ignore[arg-type]
+
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the sum over axes, in 64 bits for integers.
 
