@@ -33,6 +33,7 @@
     ├── CompileError .................. MLIR said no (RuntimeError)
     │   └── CompilerCrash               MLIR died, hung or ran out of memory
     ├── ProgramError .................. a user's program ended early, or ran past its time (RuntimeError)
+    ├── DistributedError .............. workers that died, whichever computed a piece (RuntimeError)
     └── DeviceError ................... no such device, or it failed (RuntimeError)
         └── DeviceMemoryError           too little memory there (MemoryError)
 
@@ -60,6 +61,7 @@ __all__ = [
     "DenseResultWarning",
     "DeviceError",
     "DeviceMemoryError",
+    "DistributedError",
     "EncodingError",
     "EncodingSyntaxError",
     "ExtentError",
@@ -295,6 +297,10 @@ class CompilerCrash(CompileError):  # noqa: N818 - the name says more than an Er
 
 class ProgramError(SparseError, RuntimeError):
     """A user's program that ended early: a failed assertion, a missing file, its death, or its time limit."""
+
+
+class DistributedError(SparseError, RuntimeError):
+    """A piece of a statement on a cluster whose workers died, each that computed it."""
 
 
 class DeviceError(SparseError, RuntimeError):

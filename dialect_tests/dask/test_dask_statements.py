@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 import mlir_sparse as ms
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
 
@@ -156,6 +159,57 @@ def test_two_processes_compute_what_one_does(cluster: Any) -> None:
         np.testing.assert_allclose(_array(msd.evaluate(text, A=A, **named).compute()), wanted, rtol=1e-10)
 
 
+@pytest.mark.timeout(90)
+def test_what_no_worker_can_hold_is_refused_before_it_is_submitted(cluster: Any) -> None:
+    rows = 1 << 20
+    calls = []
+
+    def read(low: int, high: int) -> Any:
+        calls.append(low)
+        return ms.tensor(D[: high - low], "CSR")
+
+    big = ms.source(read, shape=(rows, 300), type="f64[?,?] CSR", nbytes=2 << 30)
+    y = ms.evaluate("y(i) = A(i,j) * x(j)", A=msd.from_source(big, cuts=[0, rows // 2, rows]), x=x)
+    wanted = r"pieces of at most 192 MiB, .* but got 1 GiB for piece 0 of read read\(\) \(0 to .*: give pieces=1[12]"
+    for run in (y.compute, y.persist, lambda: dask.compute(y)):
+        with pytest.raises(ms.TooLargeError, match=wanted):
+            run()
+    shared = np.ones((1 << 25, 1))
+    small = msd.from_source(read, shape=(400, 1 << 25), type="f64[?,?] CSR", cuts=[0, 200, 400])
+    with pytest.raises(ms.TooLargeError, match=r"every piece reads take 256 MiB: cut along another variable"):
+        ms.evaluate("Y(i,k) = A(i,j) * B(j,k)", A=small, B=shared).compute()
+    assert not calls
+    np.testing.assert_array_equal(msd.from_tensor(ms.tensor(D), pieces=3).compute().to_numpy(), D)
+
+
+def test_a_result_that_does_not_fit_here_is_refused_before_it_is_computed() -> None:
+    rows = 1 << 50
+    A = msd.from_source(lambda low, high: 1 / 0, shape=(rows, 4), type="f64[?,?] CSR", cuts=[0, 1 << 49, rows])
+    y = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=np.ones(4))
+    assert y.nbytes == 8 << 50
+    with pytest.raises(ms.TooLargeError, match="expected the 1125899906842624 result of all chunks in this process"):
+        y.compute(scheduler="threads")
+
+
+@pytest.mark.timeout(90)
+def test_ctrl_c_leaves_the_cluster_usable(cluster: Any) -> None:
+    def slow(low: int, high: int) -> Any:
+        time.sleep(0.5)
+        return ms.tensor(D[low:high], "CSR")
+
+    A = msd.from_source(slow, shape=D.shape, type="f64[?,?] CSR", cuts=range(0, 401, 10))
+    y = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        y.compute()
+    np.testing.assert_allclose(
+        ms.evaluate("y(i) = A(i,j) * x(j)", A=msd.from_tensor(ms.tensor(D), pieces=4), x=x).compute(), D @ x
+    )
+    assert time.monotonic() - start < 8  # the forty parts take ten seconds on two workers
+
+
 def _killed_once(flag: str) -> Callable[[int, int], Any]:
     def read(low: int, high: int) -> Any:
         if low == 100 and not os.path.exists(flag):
@@ -173,3 +227,17 @@ def test_a_worker_that_is_killed_is_replaced(cluster: Any, tmp_path: Path) -> No
     found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x).compute()
     assert os.path.exists(flag)
     np.testing.assert_allclose(found, D @ x, rtol=1e-10)
+
+
+@pytest.mark.timeout(90)
+def test_a_piece_that_kills_every_worker_is_named(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deadly(low: int, high: int) -> Any:
+        if low == 100:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ms.tensor(D[low:high], "CSR")
+
+    monkeypatch.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
+    A = msd.from_source(deadly, shape=D.shape, type="f64[?,?] CSR", cuts=[0, 100, 400])
+    wanted = r"computed piece 1 of read deadly\(\) \(100 to 400 of 400\), but each of the 1 that ran it died"
+    with pytest.raises(ms.DistributedError, match=wanted):
+        ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x).compute()

@@ -12,13 +12,18 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from mlir_sparse.dask.checked_array import CheckedArray, Pieces, annotate, pieces_of
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.files.open_source import source
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["array_of_chunks", "from_files", "from_source", "from_tensor", "meta_of"]
+__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of"]
+
+
+_SEARCHED = 2000
+"""To find bounds of more chunks by the entries before them would take seconds."""
 
 
 def from_tensor(whole: Any, /, *, pieces: int = 8, along: int | None = None) -> dask.array.Array:
@@ -40,7 +45,7 @@ def from_tensor(whole: Any, /, *, pieces: int = 8, along: int | None = None) -> 
     if isinstance(pieces, bool) or not isinstance(pieces, int) or pieces < 1:
         raise OperandError(f"expected one piece or more, but got pieces={pieces!r}")
     parts = source(given, along=along)
-    bounds = _balanced(parts, pieces)
+    bounds = parts.balanced(pieces)
     name = f"tensor-{tokenize(given, bounds, parts.axis)}"
     tasks = {
         _key(name, number, given.ndim, parts.axis): parts.read(low, high)
@@ -81,48 +86,48 @@ def from_source(
         chunk_bytes: about how many bytes a chunk has.
         cuts: where chunks begin, and the extent, in place of `chunk_bytes`.
 
+    Raises:
+        TooLargeError: for one coordinate that exceeds a chunk.
+
     >>> A = from_source(lambda low, high: np.eye(6)[low:high], shape=(6, 6), type="f64[?,?] CSR", cuts=[0, 2, 6])
     >>> A.chunks
     ((2, 4), (6,))
     """
     size = nbytes if nbytes is not None or isinstance(given, TensorSource) or cuts is None else 0
     parts = source(given, along=along, shape=shape, type=type, nbytes=size)
-    bounds = list(parts.bounds(chunk_bytes)) if cuts is None else [int(cut) for cut in cuts]
+    bounds = _bounds(parts, chunk_bytes) if cuts is None else [int(cut) for cut in cuts]
     extent = parts.shape[parts.axis]
     if bounds[0] != 0 or bounds[-1] != extent or any(low > high for low, high in pairwise(bounds)):
         raise OperandError(f"expected cuts that ascend from 0 to {extent}, but got {bounds}")
-    name = f"read-{tokenize(parts, bounds)}"
+    label = f"read {parts!r}"
+    name = f"{before_dash(label)}-{tokenize(parts, bounds)}"
     tasks = {
         _key(name, number, len(parts.shape), parts.axis): (read_part, parts, low, high)
         for number, (low, high) in enumerate(pairwise(bounds))
     }
-    return array_of_chunks(name, tasks, [], parts.shape, parts.type, parts.axis, bounds)
+    sizes = [parts.nbytes_between(low, high) for low, high in pairwise(bounds)]
+    pieces = pieces_of(label, bounds, [sizes], 0, 0)
+    return array_of_chunks(name, tasks, [], parts.shape, parts.type, parts.axis, bounds, pieces)
+
+
+def _bounds(parts: TensorSource, limit: int) -> list[int]:
+    """Returns bounds of chunks of about as many bytes each, so that none takes much longer than others."""
+    extent = parts.shape[parts.axis]
+    count = max(1, -(-parts.nbytes_between(0, extent) // max(1, limit)))
+    if count > _SEARCHED:
+        return parts.bounds(limit)
+    found = parts.balanced(count)
+    fits = all(parts.nbytes_between(low, high) <= limit * 5 // 4 for low, high in pairwise(found))
+    return found if fits else parts.bounds(limit)
+
+
+def before_dash(label: str) -> str:
+    """Returns a label for keys of tasks: the dashboard shows what stands before the first dash."""
+    return label.replace("-", "−")
 
 
 def _key(name: str, number: int, rank: int, axis: int) -> tuple[str | int, ...]:
     return (name, *(number if dim == axis else 0 for dim in range(rank)))
-
-
-def _balanced(parts: TensorSource, pieces: int) -> list[int]:
-    """Returns bounds of chunks of about as many bytes; each begins a block."""
-    extent = parts.shape[parts.axis]
-    total, bounds = parts.nbytes_between(0, extent), [0]
-    for piece in range(1, pieces):
-        low, high, wanted = bounds[-1], extent, total * piece / pieces
-        while high - low > parts.unit:  # the first multiple of the unit with at least so many bytes before it
-            middle = low + (high - low) // 2 // parts.unit * parts.unit
-            if middle == low:
-                middle = low + parts.unit
-            if parts.nbytes_between(0, middle) < wanted:
-                low = middle
-            elif high == middle:
-                break
-            else:
-                high = middle
-        bound = min(extent, -(-high // parts.unit) * parts.unit)
-        if bound > bounds[-1]:
-            bounds.append(bound)
-    return bounds if bounds[-1] == extent and extent else [*bounds, extent]
 
 
 def meta_of(kind: TensorType) -> Any:
@@ -139,9 +144,13 @@ def array_of_chunks(
     kind: TensorType,
     axis: int | None,
     bounds: Sequence[int],
-) -> dask.array.Array:
+    pieces: Pieces | None = None,
+) -> CheckedArray:
     """Returns the dask.array of tasks that give its chunks, which follow one another along one axis."""
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=list(dependencies))
     own = tuple(high - low for low, high in pairwise(bounds))
     chunks = tuple(own if dim == axis else (extent,) for dim, extent in enumerate(shape))
-    return dask.array.Array(graph, name, chunks, meta=meta_of(kind), shape=tuple(shape))
+    made = CheckedArray(graph, name, chunks, meta=meta_of(kind), shape=tuple(shape))
+    if pieces is not None:
+        annotate(made, pieces)
+    return made

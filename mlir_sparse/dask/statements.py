@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import dask.array
@@ -16,7 +17,8 @@ from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces
-from mlir_sparse.dask.partitioned import array_of_chunks
+from mlir_sparse.dask.checked_array import chunk_bytes, pieces_of
+from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError, UnknownTensorError, UnsupportedError
@@ -227,9 +229,10 @@ def _choice(cut: StatementCut, operands: Mapping[str, Any], statement: Assignmen
 
 
 def _nbytes(value: Any) -> int:
-    """Returns the bytes of an operand; of a dask.array of tensors an estimate, as entries are not known yet."""
+    """Returns the bytes of an operand; of a dask.array of tensors that are not there yet an estimate."""
     if isinstance(value, dask.array.Array) and isinstance(value._meta, SparseTensor):
-        return int(value.size * value.dtype.itemsize // 16)
+        known = chunk_bytes(value)
+        return int(value.size * value.dtype.itemsize // 16) if known is None else sum(known)
     return int(value.nbytes)
 
 
@@ -260,7 +263,7 @@ def _graph(
         elif isinstance(value, dask.array.Array):
             value = value.rechunk(-1) if value.ndim else value
         arrays[name] = value
-    label = "".join(str(statement).split()).replace("-", "−")  # the dashboard shows what stands before the first dash
+    label = before_dash("".join(str(statement).split()))
     token = tokenize(str(statement), pieces.kernel, [arrays[name] for name in arrays], bounds)
     name, rank = f"{label}-{token}", len(statement.target.subscripts)
     whole = {other: value for other, value in arrays.items() if not isinstance(value, dask.array.Array)}
@@ -283,7 +286,15 @@ def _graph(
     extents = _extents(operands, statement)
     shape = tuple(bounds[-1] if dim == axis else extents[index] for dim, index in enumerate(statement.target.indices))
     collections = [value for value in arrays.values() if isinstance(value, dask.array.Array)]
-    return array_of_chunks(name, tasks, collections, shape, pieces.output, axis, bounds)
+    cells = 0 if pieces.output.encoding is not None else prod(shape) * pieces.output.dtype.numpy.itemsize
+    told = pieces_of(
+        str(statement),
+        bounds,
+        [chunk_bytes(arrays[other]) for other in cut.parts],
+        0 if axis is None else cells // max(1, bounds[-1]),
+        sum(_nbytes(arrays[other]) for other in cut.whole) + (cells if axis is None else 0),
+    )
+    return array_of_chunks(name, tasks, collections, shape, pieces.output, axis, bounds, told)
 
 
 def _in_chunks(value: Any, axis: int, bounds: Sequence[int]) -> Any:

@@ -25,6 +25,7 @@ class FileArray:
         dtype: the type of its elements.
         start: where it begins in the array in the file.
         eager: whether slices are read at once, as positions are, which tell what to read of the rest.
+        shift: a number that is subtracted from what is read.
     """
 
     def __init__(
@@ -35,8 +36,10 @@ class FileArray:
         start: int = 0,
         *,
         eager: bool = False,
+        shift: Any = 0,
     ) -> None:
-        self.read, self.shape, self.dtype, self.start, self.eager = read, shape, dtype, start, eager
+        self.read, self.shape, self.dtype, self.start = read, shape, dtype, start
+        self.eager, self.shift = eager, shift
 
     @property
     def size(self) -> int:
@@ -50,7 +53,7 @@ class FileArray:
 
     def read_at_once(self) -> FileArray:
         """Returns the array with slices that are read at once."""
-        return FileArray(self.read, self.shape, self.dtype, self.start, eager=True)
+        return FileArray(self.read, self.shape, self.dtype, self.start, eager=True, shift=self.shift)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -59,20 +62,22 @@ class FileArray:
         if key == ():
             return np.asarray(self)[()]
         if not isinstance(key, slice):
+            key = range(len(self))[key]
             return np.asarray(self._between(key, key + 1))[0]
         start, stop, _ = key.indices(len(self))
         part = self._between(start, max(start, stop))
         return np.asarray(part) if self.eager else part
 
     def _between(self, start: int, stop: int) -> FileArray:
-        return FileArray(self.read, (stop - start, *self.shape[1:]), self.dtype, self.start + start)
+        shape = (stop - start, *self.shape[1:])
+        return FileArray(self.read, shape, self.dtype, self.start + start, shift=self.shift)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         count = self.shape[0] if self.shape else 1
         found = self.read(self.start, self.start + count).reshape(self.shape)
         wanted = self.dtype.newbyteorder("=") if dtype is None else dtype
-        return found.astype(wanted, copy=False)
+        whole = found.astype(wanted, copy=False)
+        return whole - whole.dtype.type(self.shift) if self.shift else whole
 
-    def __sub__(self, number: Any) -> Array:
-        difference: Array = np.asarray(self) - number
-        return difference
+    def __sub__(self, number: Any) -> FileArray:
+        return FileArray(self.read, self.shape, self.dtype, self.start, eager=self.eager, shift=self.shift + number)

@@ -39,7 +39,7 @@ class LevelSource(TensorSource):
         if not encoding.pos_width:
             widths = [8 * array.dtype.itemsize for array in (*positions, *stored.coordinates) if array is not None]
             encoding = encoding.with_widths(widths[0] if widths else 32, widths[-1] if widths else 32)
-        self._stored = replace(stored, positions=positions)
+        self._stored, self._unread = replace(stored, positions=positions), stored
         self.shape = stored.shape
         outer = [dim for dim in range(len(self.shape)) if self._between(0, 0, dim) is not None]
         if not outer or axis not in (None, *outer):
@@ -51,8 +51,8 @@ class LevelSource(TensorSource):
         self.unit = stored.encoding.block_of(self.axis)
         self.type = TensorType(stored.dtype, (None,) * len(self.shape), encoding)
 
-    def _between(self, low: int, high: int, axis: int) -> list[Below] | None:
-        stored = self._stored
+    def _between(self, low: int, high: int, axis: int, *, unread: bool = False) -> list[Below] | None:
+        stored = self._unread if unread else self._stored
         return levels_between(stored.encoding, self.shape, (stored.positions, stored.coordinates), axis, low, high)
 
     def read(self, low: int, high: int) -> SparseTensor:
@@ -82,7 +82,7 @@ class LevelSource(TensorSource):
 
     def nbytes_between(self, low: int, high: int) -> int:
         """Returns the bytes of the part between two coordinates, without reading its entries."""
-        below = self._between(low, high, self.axis)
+        below = self._between(low, high, self.axis, unread=True)
         assert below is not None
         arrays = [array for one in below for array in (one.positions, one.coordinates) if array is not None]
         return sum(array.nbytes for array in arrays) + len(below[-1].places) * self._stored.dtype.numpy.itemsize

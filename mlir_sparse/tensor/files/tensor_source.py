@@ -57,6 +57,27 @@ class TensorSource(ABC):
             self._split(low, min(extent, low + step), limit, found)
         return found if len(found) > 1 else [0, extent]
 
+    def balanced(self, pieces: int) -> list[int]:
+        """Returns where so many parts of about as many bytes begin, and the extent; fewer where units are fewer."""
+        extent = self.shape[self.axis]
+        total, bounds = self.nbytes_between(0, extent), [0]
+        for piece in range(1, pieces):
+            low, high, wanted = bounds[-1], extent, total * piece / pieces
+            while high - low > self.unit:  # the first multiple of the unit with at least so many bytes before it
+                middle = low + (high - low) // 2 // self.unit * self.unit
+                if middle == low:
+                    middle = low + self.unit
+                if self.nbytes_between(0, middle) < wanted:
+                    low = middle
+                elif high == middle:
+                    break
+                else:
+                    high = middle
+            bound = min(extent, -(-high // self.unit) * self.unit)
+            if bound > bounds[-1]:
+                bounds.append(bound)
+        return bounds if bounds[-1] == extent and extent else [*bounds, extent]
+
     def _split(self, low: int, high: int, limit: int, found: list[int]) -> None:
         """Appends the ends of parts between two bounds, halved until each is small enough."""
         nbytes = self.nbytes_between(low, high)

@@ -1,0 +1,210 @@
+"""`dask.array`s whose computation is refused before it starts where it cannot fit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import pairwise
+from typing import Any
+
+import dask.array
+import numpy as np
+
+from mlir_sparse.classes import dataclass
+from mlir_sparse.errors import DistributedError, TooLargeError
+from mlir_sparse.process.available_memory import check_fits, in_units
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.files.tensor_source import read_part
+
+__all__ = ["CheckedArray", "Pieces", "annotate", "chunk_bytes", "pieces_of"]
+
+_SHARE = 0.6
+"""Of a worker's limit: Dask spills from here on, and ends the worker at 0.95; its interpreter takes the rest."""
+_LOCAL = ("threads", "threading", "synchronous", "sync", "single-threaded", "processes", "multiprocessing")
+
+_ANNOTATION = "pieces"
+"""Under which a layer keeps what its tasks take."""
+
+_elsewhere = ContextVar("_elsewhere", default=False)
+"""Whether this computation was asked to run on another scheduler than the client's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What the tasks that give the chunks of an array take.
+
+    Args:
+        what: the statement, or the source.
+        bounds: where pieces begin along the axis that is cut, and the extent.
+        nbytes: the bytes that each piece needs of its own; None where that is not known before it is computed.
+        fixed: the bytes that every piece needs besides.
+    """
+
+    what: str
+    bounds: tuple[int, ...]
+    nbytes: tuple[int, ...] | None
+    fixed: int = 0
+
+    def check(self, limit: int) -> None:
+        """Refuses pieces larger than a worker may hold.
+
+        Raises:
+            TooLargeError: with the number of pieces that fits.
+        """
+        if self.nbytes is None or max(self.nbytes, default=0) + self.fixed <= limit:
+            return
+        largest = int(np.argmax(self.nbytes))
+        needed = self.nbytes[largest] + self.fixed
+        if self.fixed >= limit:
+            way = (
+                f"its operands that every piece reads take {in_units(self.fixed)}: cut along another variable (along=)"
+            )
+        else:
+            fitting = -(-sum(self.nbytes) // max(1, (limit - self.fixed) * 9 // 10))  # pieces are not all of a size
+            way = f"give pieces={max(fitting, len(self.nbytes) + 1)}, or as many chunks"
+        raise TooLargeError(
+            f"expected pieces of at most {in_units(limit)}, {_SHARE} of the least limit of a worker, but got "
+            f"{in_units(needed)} for {self.place(largest)}: {way}"
+        )
+
+    def place(self, number: int) -> str:
+        """Returns a piece as messages name it."""
+        low, high = self.bounds[number], self.bounds[number + 1]
+        return f"piece {number} of {self.what} ({low} to {high} of {self.bounds[-1]})"
+
+
+class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
+    """A dask.array whose layers may know what their tasks take (`annotate`).
+
+    What Dask makes of it (`A + 1`, `A.rechunk(...)`) is Dask's own array again.
+    """
+
+    def __dask_postcompute__(self) -> Any:
+        self._check()
+        sizes = chunk_bytes(self)
+        if sizes is not None:
+            check_fits(sum(sizes), f"the {'x'.join(map(str, self.shape))} result of all chunks in this process")
+        return super().__dask_postcompute__()
+
+    def __dask_postpersist__(self) -> Any:
+        self._check()
+        return super().__dask_postpersist__()
+
+    def compute(self, **options: Any) -> Any:
+        """Computes the array, as `dask.array.Array.compute`.
+
+        Raises:
+            TooLargeError: for a piece larger than a worker may hold, and a result that does not fit here.
+            DistributedError: for a piece whose workers died, each of them.
+        """
+        with _on(options.get("scheduler")), self._naming_pieces():
+            return super().compute(**options)
+
+    def persist(self, **options: Any) -> Any:
+        """Computes the chunks and keeps them where they are, as `dask.array.Array.persist`."""
+        with _on(options.get("scheduler")):
+            return super().persist(**options)
+
+    def _check(self) -> None:
+        limit = None if _elsewhere.get() else _worker_limit()
+        if limit is None:
+            return
+        for one in _pieces_in(self):
+            one.check(limit)
+
+    @contextmanager
+    def _naming_pieces(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ != "KilledWorker":
+                raise
+            key = getattr(error, "task", None)
+            raise DistributedError(
+                f"expected workers that live until they have computed {self._place_of(key)}, but each of the "
+                f"{getattr(error, 'allowed_failures', 0) + 1} that ran it died: look at its memory, or what it reads"
+            ) from error
+
+    def _place_of(self, key: Any) -> str:
+        if isinstance(key, tuple):
+            for layer, pieces in _known_pieces(self):
+                numbers = [at for at in key[1:] if isinstance(at, int) and at]
+                if key[0] in (layer, f"{layer}-piece") and pieces is not None:
+                    return pieces.place(numbers[0] if numbers else 0)
+        return str(key)
+
+
+def _known_pieces(array: Any) -> Iterator[tuple[str, Pieces | None]]:
+    for name, layer in array.dask.layers.items():
+        yield name, (layer.collection_annotations or {}).get(_ANNOTATION)
+
+
+def _pieces_in(array: Any) -> Iterator[Pieces]:
+    return (pieces for _, pieces in _known_pieces(array) if pieces is not None)
+
+
+def annotate(array: CheckedArray, pieces: Pieces) -> None:
+    """Keeps what an array's pieces take with its layer of the graph, where arrays made of it find it."""
+    layer = array.dask.layers[array.name]
+    layer.collection_annotations = {**(layer.collection_annotations or {}), _ANNOTATION: pieces}
+
+
+@contextmanager
+def _on(scheduler: Any) -> Iterator[None]:
+    token = _elsewhere.set(isinstance(scheduler, str) and scheduler.lower() in _LOCAL)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def _worker_limit() -> int | None:
+    """Returns the bytes that a piece may take on each worker of the client in use, if there is one."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        client = distributed.get_client()
+        workers = client.scheduler_info()["workers"].values()
+    except ValueError:  # no client
+        return None
+    limits = [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
+    return int(_SHARE * min(limits)) if limits else None
+
+
+def chunk_bytes(array: Any) -> list[int] | None:
+    """Returns the bytes of an array's chunks, in the order of the one axis that is cut; None where not known yet."""
+    if not isinstance(array._meta, SparseTensor):
+        cells = np.array([1.0])
+        for own in array.chunks:
+            cells = np.multiply.outer(cells, np.array(own, float)).reshape(-1)
+        return [int(count) * array.dtype.itemsize for count in cells]
+    layer = array.dask.layers.get(array.name)
+    tasks = getattr(layer, "mapping", layer)
+    if not isinstance(tasks, Mapping):
+        return None
+    found = [_bytes_of_task(task) for task in tasks.values()]
+    return None if None in found else [size for size in found if size is not None]
+
+
+def _bytes_of_task(task: Any) -> int | None:
+    match task:
+        case SparseTensor():
+            return task.nbytes
+        case (function, source, int(low), int(high)) if function is read_part:
+            size: int = source.nbytes_between(low, high)
+            return size
+        case _:
+            return None
+
+
+def pieces_of(what: str, bounds: Sequence[int], parts: Sequence[list[int] | None], results: int, fixed: int) -> Pieces:
+    """Returns what pieces take, given the bytes of each operand's parts and those of a result of one coordinate."""
+    sizes: tuple[int, ...] | None = None
+    if all(part is not None for part in parts):
+        own = [results * (high - low) for low, high in pairwise(bounds)]
+        columns = [part for part in parts if part is not None]
+        sizes = tuple(sum(column) for column in zip(own, *columns, strict=True))
+    return Pieces(what, tuple(bounds), sizes, fixed)
