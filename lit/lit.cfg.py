@@ -28,7 +28,7 @@ config.test_source_root = str(root / "lit")
 config.test_exec_root = str(root / ".build" / "lit")
 
 # What a test may see of the caller's environment.
-for name in ("MLIR_SPARSE_BINDINGS", "CUDA_VISIBLE_DEVICES", "HOME", "LD_LIBRARY_PATH"):
+for name in ("MLIR_SPARSE_BINDINGS", "CUDA_VISIBLE_DEVICES", "HOME", "LD_LIBRARY_PATH", "MLIR_SPARSE_RECORD_CHECKS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 # What an earlier run compiled must not make this one pass.

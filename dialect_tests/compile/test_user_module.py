@@ -16,7 +16,7 @@ import scipy.sparse
 import mlir_sparse as ms
 from mlir_sparse import _native
 from mlir_sparse._mlir import ir, mlir_context
-from mlir_sparse.compile.modules.parameter_names import parameter_names
+from mlir_sparse.text.parameter_names import parameter_names
 
 CSR = "#CSR = #sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed) }>\n"
 SPMV = (

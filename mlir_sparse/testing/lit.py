@@ -22,6 +22,7 @@ from typing import Any
 from mlir_sparse._mlir import bindings_name
 from mlir_sparse.errors import BindingsError, DeviceError, MissingPackageError
 from mlir_sparse.process.installed_programs import find_program
+from mlir_sparse.testing.checks.recorded_runs import recorder
 
 __all__ = ["configure", "features", "substitutions", "write_suite"]
 
@@ -110,7 +111,7 @@ def substitutions(programs: Mapping[str, str] | None = None) -> list[tuple[str, 
         if path := find_program(name):
             found[name] = shlex.quote(path)
     found |= programs or {}
-    check = find_program("FileCheck") or found.get("filecheck")
+    check = recorder(python) or find_program("FileCheck") or found.get("filecheck")
     if check is None:
         raise MissingPackageError("expected FileCheck or filecheck for tests, but got neither: pip install filecheck")
     command = found["mlir-sparse"]

@@ -27,6 +27,7 @@ from mlir_sparse.tools.run_stream import execute_in_parts
 from mlir_sparse.tools.shared_options import COMPILING, DATA, QUIET, Pairs, tensor_options, with_options
 from mlir_sparse.tools.split_command import split
 from mlir_sparse.tools.tune_command import Question, find_fastest, measured_machine
+from mlir_sparse.tools.update_checks_command import update_checks
 
 __all__ = ["main"]
 
@@ -299,7 +300,7 @@ def convert(
     click.echo(f"{destination}: {summary(tensor)}", err=True)
 
 
-for _command in (explore, opt, runner, lit_init, migrate, split):
+for _command in (explore, opt, runner, lit_init, update_checks, migrate, split):
     main.add_command(_command)
 
 

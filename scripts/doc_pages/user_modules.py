@@ -178,10 +178,46 @@ LEFT = """What nothing today says the same way stays as it is and is named, so t
 afterwards: of the 68 integration programs of LLVM 16, 59 pass their own FileCheck lines once migrated
 (`scripts/upstream migrated`)."""
 
+TESTS = """`mlir-sparse lit-init` makes a folder a suite of lit with these commands, and `mlir-sparse update-checks`
+writes the CHECK lines of a test for what its RUN lines print: values are captured by names of what they mean, and
+encodings by those of the file. It runs the test afterwards; lines that were written by hand are replaced with `--force`
+alone. `tests/rows.mlir` before and after:"""
+
+ROWS = """\
+// RUN: mlir-sparse opt %s --sparsification | FileCheck %s
+
+#CSR = #sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed) }>
+#sums = {
+  indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+  iterator_types = ["parallel", "reduction"]
+}
+
+func.func @row_sums(%A: tensor<?x?xf64, #CSR>, %y: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = linalg.generic #sums ins(%A : tensor<?x?xf64, #CSR>) outs(%y : tensor<?xf64>) {
+  ^bb0(%a: f64, %sum: f64):
+    %1 = arith.addf %sum, %a : f64
+    linalg.yield %1 : f64
+  } -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+"""
+
+PLUGIN = """pytest collects such files beside tests in Python, with `pytest -p mlir_sparse.testing.pytest_mlir` or
+`pytest_plugins = ["mlir_sparse.testing.pytest_mlir"]` in a `conftest.py`."""
+
 
 def page() -> str:
     """Returns the page."""
-    with folder_of({"spmv.mlir": SPMV, "A.mtx": MATRIX, "print.mlir": HELLO, "wrong.mlir": WRONG, "old.mlir": OLD}):
+    with folder_of(
+        {
+            "spmv.mlir": SPMV,
+            "A.mtx": MATRIX,
+            "print.mlir": HELLO,
+            "wrong.mlir": WRONG,
+            "old.mlir": OLD,
+            "rows.mlir": ROWS,
+        }
+    ):
         return markup.document("user_modules.html", _parts())
 
 
@@ -216,6 +252,14 @@ def _parts() -> list[str]:
         markup.pre(WRONG.strip()),
         command("mlir-sparse opt wrong.mlir"),
         command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
+        markup.anchor("Tests"),
+        markup.paragraph(TESTS),
+        markup.pre(ROWS.strip()),
+        command(
+            "mlir-sparse lit-init tests; mv rows.mlir tests\n"
+            "mlir-sparse update-checks tests/rows.mlir; cat tests/rows.mlir; lit -q tests && echo passed"
+        ),
+        markup.paragraph(PLUGIN),
         markup.anchor("Objects of the bindings"),
         markup.paragraph(BINDINGS),
         session(BY_HAND, names),

@@ -13,12 +13,12 @@ from mlir_sparse import _native, pipeline, runtime
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.modules.module_function import ModuleFunction
-from mlir_sparse.compile.modules.parameter_names import parameter_names
 from mlir_sparse.errors import ModuleError, NoFunctionError, OperandError, UnsupportedError
 from mlir_sparse.pipeline import DeclaredFunction
 from mlir_sparse.runtime.disk_cache import fetch_entry, store_entry
 from mlir_sparse.text.given_arguments import integer_of, shown, text_of
 from mlir_sparse.text.listed_words import listed
+from mlir_sparse.text.parameter_names import parameter_names
 
 __all__ = ["UserModule", "content_of", "module"]
 

@@ -6,9 +6,12 @@ import re
 
 from mlir_sparse.text.lexer import is_name
 
-__all__ = ["parameter_names"]
+__all__ = ["FUNCTION", "named_parameters", "parameter_names"]
 
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+FUNCTION = re.compile(r'\s*(?:func|llvm|gpu)\.func\b[^@]*@(?P<name>"[^"]*"|[\w.$-]+)')
+"""The head of a function in a line of a module's text."""
+
 _OPENED, _CLOSED = "(<[{", ")>]}"
 
 
@@ -23,6 +26,17 @@ def parameter_names(text: str, function: str, count: int) -> tuple[str, ...]:
     names = [] if head is None else _names(plain, head.end())
     known = len(names) == count and len(set(names)) == count and all(map(is_name, names))
     return tuple(names) if known else tuple(f"arg{number}" for number in range(count))
+
+
+def named_parameters(text: str) -> dict[str, tuple[str, ...]]:
+    """Returns the names of the parameters of all functions in a module's text, by symbol.
+
+    >>> named_parameters("func.func @spmv(%A: tensor<?x?xf64>, %x: tensor<?xf64>) { return }")
+    {'spmv': ('A', 'x')}
+    """
+    plain = _COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
+    heads = re.finditer(rf"{FUNCTION.pattern}\s*\(", plain)
+    return {head["name"].strip('"'): tuple(_names(plain, head.end())) for head in heads}
 
 
 def _names(text: str, start: int) -> list[str]:
