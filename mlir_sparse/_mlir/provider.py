@@ -11,7 +11,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 
@@ -164,8 +165,22 @@ def _imported(name: str) -> ModuleType:
     """Imports a module without interruption: half an import leaves types that cannot be created again."""
     if name in sys.modules:
         return sys.modules[name]
-    with no_fork(), uninterrupted():
+    with no_fork(), uninterrupted(), _own_symbols():
         return importlib.import_module(name)
+
+
+@contextmanager
+def _own_symbols() -> Iterator[None]:
+    """Lets libraries prefer their own LLVM where TensorFlow's comes before all: mixed, they end the process."""
+    if "tensorflow" not in sys.modules or not hasattr(os, "RTLD_DEEPBIND"):
+        yield
+        return
+    before = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_DEEPBIND)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(before)
 
 
 def _version(name: str) -> str:

@@ -18,9 +18,12 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_semi_structured, is_torch_sparse
+from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, storage_of_parts
+from mlir_sparse.tensor.borders.known_forms import keep_known, shared_parts
+from mlir_sparse.tensor.borders.neighbours import parts_of
 from mlir_sparse.tensor.borders.scipy_rows import keep_form, shared_rows
 from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, storage_of_scipy
-from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch
+from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch, torch_rows
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -36,7 +39,7 @@ __all__ = ["from_entries", "tensor"]
 
 _DENSE_DEFAULTS = {1: "SparseVector", 2: "CSR"}
 _KINDS = (
-    "a dense array, a sparse array of SciPy or PyTorch, a pair (coordinates, values), a SparseTensor, "
+    "a dense array, a sparse array of SciPy, PyTorch or another library, a pair (coordinates, values), a SparseTensor, "
     "or a number with shape=..."
 )
 
@@ -61,12 +64,14 @@ def tensor(
         source: one of a dense array or nested lists, whose nonzero elements (NaN included) are stored; PyTorch's
             strided tensors and other arrays in host memory that speak DLPack are dense arrays; a SciPy sparse array or
             matrix of any format, or CuPy's, which is copied to the host; a PyTorch tensor of any sparse layout (see
-            `mlir_sparse.tensor.borders.torch_sparse`); a pair (coordinates, values): integers of shape (rank, entries),
-            or one array a dimension, in any order, duplicates allowed; a SparseTensor; a number, with `shape`, for all
-            elements.
+            `mlir_sparse.tensor.borders.torch_sparse`); a sparse array of pydata/sparse, JAX, TensorFlow, GraphBLAS or
+            Arrow; a graph of networkx or igraph, as its adjacency; a group of HDF5 or Zarr as anndata writes it; a pair
+            (coordinates, values): integers of shape (rank, entries), or one array a dimension, in any order, duplicates
+            allowed; a SparseTensor; a number, with `shape`, for all elements.
         encoding: any argument of `encoding`. By default a dense source becomes SparseVector,
             CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR, dia DIA
-            and the rest of SciPy's formats CSR; PyTorch's semi-structured tensors become NV_24.
+            and the rest of SciPy's formats CSR; PyTorch's semi-structured tensors become NV_24. Other libraries' arrays
+            have the encoding whose levels they are.
         shape: the extents; needed for a pair whose last rows or columns are empty.
         dtype: the element type, that of the source by default.
         sum_duplicates: False keeps each of a pair's entries with equal coordinates, for encodings whose innermost level
@@ -93,6 +98,8 @@ def tensor(
         wanted = whole.encoding if encoding is None else encoding
         options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
         return whole.convert(wanted, **options, **parameters)
+    if (parts := parts_of(source)) is not None:
+        return _from_foreign(parts, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if isinstance(source, VirtualTensor):
         source = source.made()
     if isinstance(source, SparseTensor):
@@ -106,7 +113,13 @@ def tensor(
             keep_form(source, made)
         return made
     if is_torch_sparse(source):
-        return _from_library(source, default_torch_encoding, storage_of_torch, asked)
+        rows = torch_rows(source) if as_it_is else None
+        if rows is not None and (known := shared_parts(rows)) is not None:
+            return known
+        made = _from_library(source, default_torch_encoding, storage_of_torch, asked)
+        if rows is not None:
+            keep_known(rows, made)
+        return made
     if isinstance(source, tuple) and len(source) == 2:
         return _from_pair(source, asked)
     return _from_dense(source, asked)
@@ -131,6 +144,16 @@ def _from_sparse(
     cast = source if asked.dtype is None else source.astype(asked.dtype)
     wanted = source.encoding if asked.encoding is None else asked.encoding
     return cast.convert(wanted, sum_duplicates=asked.sum_duplicates, **asked.parameters)
+
+
+def _from_foreign(parts: ForeignParts, as_it_is: bool, asked: _Asked) -> SparseTensor:
+    """Returns the tensor of another library's arrays; `as_it_is` if nothing was asked for."""
+    if as_it_is and (known := shared_parts(parts)) is not None:
+        return known
+    made = _from_library(parts, lambda parts: parts.encoding, storage_of_parts, asked)
+    if as_it_is:
+        keep_known(parts, made)
+    return made
 
 
 def _from_library(

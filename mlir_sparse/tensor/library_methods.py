@@ -134,21 +134,39 @@ class LibraryMethods(ArrayMethods):
         """Returns `cpu`, the tensor's place; tensors on a GPU are DeviceTensors."""
         return "cpu"
 
-    def to(self, where: str | Device) -> Any:
-        """Returns a copy on a device, a DeviceTensor; itself for `cpu`.
+    def to(self, where: str | Device, **options: Any) -> Any:
+        """Returns the tensor on a device, or as a sparse array of another library.
 
         Args:
-            where: `cuda`, `cuda:1` and so on.
+            where: `cpu`, for the tensor itself; `cuda`, `cuda:1` and so on, for a DeviceTensor; or a library: `scipy`,
+                `torch`, `cupy`, `pydata` (GCXS or COO), `jax` (BCSR or BCOO), `graphblas`, `tensorflow`, `arrow`,
+                `networkx` (a DiGraph), `igraph`, `anndata` (a group of HDF5 or Zarr, with `group=`). Where a library
+                has the storage of the tensor, memory is shared if the library takes it.
+            options: of `anndata`, `group`: an empty group that the matrix is written into.
 
         Raises:
             DeviceError: without a driver (`no CUDA driver (libcuda.so.1) found`), or without that device.
             DeviceMemoryError: when there is too little memory on it, with the figures.
-        """
-        if isinstance(where, str) and where == "cpu":
-            return self
-        from mlir_sparse.tensor.device_tensor import to_device  # device_tensor imports the tensor's module
+            MissingPackageError: without the library.
+            OperandError: for any other word.
 
-        return to_device(self, where)
+        >>> from mlir_sparse.tensor import tensor
+        >>> tensor([[0.0, 2.0], [3.0, 0.0]]).to("networkx").edges(data="weight")  # doctest: +SKIP
+        OutEdgeDataView([(0, 1, 2.0), (1, 0, 3.0)])
+        """
+        if not isinstance(where, str) or where.partition(":")[0] == "cuda":
+            from mlir_sparse.tensor.device_tensor import to_device  # device_tensor imports the tensor's module
+
+            return to_device(self, where)
+        own = {"cpu": lambda: self, "scipy": self.to_scipy, "torch": self.to_torch, "cupy": self._to_cupy}
+        if where in own and not options:
+            return own[where]()
+        from mlir_sparse.tensor.borders.neighbours import made_for
+
+        return made_for(self._plain(), where, options)
+
+    def _to_cupy(self) -> Any:
+        return self.to("cuda").to_cupy()
 
 
 def _caller() -> str | None:

@@ -6,12 +6,14 @@ No library is imported here: a caller who passes its objects has imported it.
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse.dtypes import DTYPES
+from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.errors import OperandError
+from mlir_sparse.tensor.borders.neighbours import neighbour_of
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.level_storage import Array
@@ -58,7 +60,10 @@ def is_sparse_source(source: object) -> bool:
     """Returns whether an object is a sparse array of a library that `tensor` supports."""
     scipy = sys.modules.get("scipy.sparse")
     is_scipy = scipy is not None and bool(scipy.issparse(source))
-    return is_scipy or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source)
+    if is_scipy or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source):
+        return True
+    found = neighbour_of(source)
+    return found is not None and found.computes
 
 
 def is_semi_structured(source: object) -> bool:
@@ -93,7 +98,7 @@ def torch_array(source: Any) -> Array:
     import torch
 
     plain = source.resolve_conj().resolve_neg()
-    foreign = {getattr(torch, dtype.numpy_name): dtype for dtype in DTYPES if dtype.package != "numpy"}
+    foreign = _without_numpy()
     if plain.dtype in foreign:  # handed over as integers
         dtype = foreign[plain.dtype]
         bits: Array = plain.view(getattr(torch, f"int{dtype.bits}")).numpy()
@@ -103,6 +108,14 @@ def torch_array(source: Any) -> Array:
     except TypeError as error:
         raise OperandError(f"expected an element type that NumPy has, but got {source.dtype}: {error}") from None
     return array
+
+
+@lru_cache(maxsize=1)
+def _without_numpy() -> dict[Any, DType]:
+    """Returns the element types of PyTorch's that NumPy itself does not have."""
+    import torch
+
+    return {getattr(torch, dtype.numpy_name): dtype for dtype in DTYPES if dtype.package != "numpy"}
 
 
 def _from_dlpack(source: Any) -> object:

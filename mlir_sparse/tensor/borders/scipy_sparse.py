@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,12 +167,29 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
         result = sparse.bsr_array(tensor.shape, blocksize=block, dtype=values.dtype)
         values = values.reshape(-1, *block)
     else:
-        result = getattr(sparse, f"{kind}_array")(tensor.shape, dtype=values.dtype)
+        result = _empty(f"{kind}_array", tensor.shape, values.dtype)
     # Set attributes one by one: SciPy's constructors would copy 64-bit indices that fit in 32 bits.
     result.indptr, result.indices, result.data = indptr, indices, values
     if tensor.encoding.is_ordered and all(level.unique for level in tensor.encoding.level_types):
         result.has_canonical_format = True
     return result
+
+
+def _empty(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Returns a new array without entries: SciPy's constructor takes ten times as long as to copy one's attributes."""
+    like = _template(name, shape, dtype)
+    made = object.__new__(type(like))
+    made.__dict__.update(like.__dict__)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _template(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    import scipy.sparse
+
+    made = getattr(scipy.sparse, name)((0, 0), dtype=dtype)  # a template of many rows would keep as many positions
+    made._shape = shape
+    return made
 
 
 def _index_pair(positions: Array | None, coordinates: Array | None) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.borders.foreign_arrays import torch_array
+from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -29,7 +30,7 @@ from mlir_sparse.tensor.validate import storage_of_levels
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["default_torch_encoding", "storage_of_torch", "to_torch"]
+__all__ = ["default_torch_encoding", "storage_of_torch", "to_torch", "torch_rows"]
 
 _ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
 _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
@@ -126,6 +127,20 @@ def storage_of_torch(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     if direct is encoding and storage.encoding.level_types == encoding.level_types:
         return storage
     return convert_storage(storage, shape, encoding)
+
+
+def torch_rows(source: Any) -> ForeignParts | None:
+    """Returns the arrays of one matrix in CSR or CSC in host memory; None for any other tensor."""
+    layout = str(source.layout)
+    by_rows = layout == "torch.sparse_csr"
+    if not (by_rows or layout == "torch.sparse_csc") or source.ndim != 2 or source.requires_grad:
+        return None
+    if source.device.type != "cpu":
+        return None
+    positions = source.crow_indices() if by_rows else source.ccol_indices()
+    coordinates = source.col_indices() if by_rows else source.row_indices()
+    values = torch_array(source.values())
+    return compressed("CSR" if by_rows else "CSC", tuple(source.shape), positions.numpy(), coordinates.numpy(), values)
 
 
 def _parts(source: Any) -> tuple[list[Array | None], list[Array | None], Array]:
