@@ -334,6 +334,11 @@ DEFECTS = {
     "out_order_csc": Defect(ms.CompileError, (("C(i,j) = A(i,j) + D(i,j)", {"A": "CSR", "D": "CSR"}, "CSC"),)),
     "outer_product_csc_csr_to_csr": Defect(ms.CompileError, ((SPGEMM, {"A": "CSC", "B": "CSR"}, "CSR"),)),
     "rowblk_sig11": Defect(ms.CompilerCrash, ((SPMV, {"A": ROWS}, "dense"),)),
+    "sampled_product_sig11": Defect(
+        ms.CompilerCrash,
+        (("X(i,j) = S(i,j) * (A(i,k) * D(j,k))", {"S": "DCSR"}, "dense"),),
+        _sparsifier(("enable-index-optimizations", False)),
+    ),
     "scalar_plus_sparse_segv": Defect(
         ms.CompilerCrash,
         (("a(i) = beta + x(i)", {"x": "SparseVector"}, "dense"), ("a(i) = beta + x(i)", {"x": "SparseVector"}, "CSF")),

@@ -644,3 +644,80 @@ print("torch_mlir" in sys.modules, process is None or process._worker is None)
 )
 def test_names_of_parameters(text: str, names: tuple[str, ...]) -> None:
     assert parameter_names(text, "f", 2) == names
+
+
+STRIDED = """
+func.func @add(%A: memref<?x?xf64, {a}>, %B: memref<?x?xf64, {b}>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %A, %c0 : memref<?x?xf64, {a}>
+  %n = memref.dim %A, %c1 : memref<?x?xf64, {a}>
+  scf.for %i = %c0 to %m step %c1 {{
+    scf.for %j = %c0 to %n step %c1 {{
+      %x = memref.load %A[%i, %j] : memref<?x?xf64, {a}>
+      %y = memref.load %B[%i, %j] : memref<?x?xf64, {b}>
+      %s = arith.addf %x, %y : f64
+      memref.store %s, %B[%i, %j] : memref<?x?xf64, {b}>
+    }}
+  }}
+  return
+}}
+"""
+ANY = "strided<[?, ?], offset: ?>"
+
+
+def test_strided_memrefs_are_parts_of_the_callers_arrays() -> None:
+    add = ms.module(STRIDED.format(a=ANY, b=ANY)).add
+    source, target = np.arange(48.0).reshape(6, 8), np.zeros((8, 12))
+    for part in (source[1:4, ::2], source[::-2, 7:3:-1], source[:4, :3].T, np.broadcast_to(source[0, :4], (3, 4))):
+        where = target[1 : 1 + part.shape[0], 2 : 2 + 2 * part.shape[1] : 2]
+        before = where.copy()
+        expected = target.copy()
+        expected[1 : 1 + part.shape[0], 2 : 2 + 2 * part.shape[1] : 2] += part
+        assert add(part, where) is None
+        np.testing.assert_array_equal(where, before + part)
+        np.testing.assert_array_equal(target, expected)
+
+
+def test_strides_and_offsets_that_a_type_names_are_checked() -> None:
+    add = ms.module(STRIDED.format(a="strided<[8, 1], offset: 3>", b="strided<[?, 2]>")).add
+    source, target = np.arange(48.0).reshape(6, 8), np.zeros((3, 8))
+    add(source[:3, 3:7], target[:, ::2])
+    np.testing.assert_array_equal(target[:, ::2], source[:3, 3:7])
+    assert not target[:, 1::2].any()
+    with pytest.raises(ms.OperandError, match=r"expected A with strides \[8, 1\] in elements, but got \(1, 8\)"):
+        add(source.T, target)
+    with pytest.raises(ms.OperandError, match=r"expected an array of .* for A, but got list"):
+        add([[1.0]], target)
+    with pytest.raises(ms.DTypeError, match="expected f64 for B, but got float32"):
+        add(source, target.astype(np.float32))
+    with pytest.raises(ms.RankError, match="expected A of 2 dimensions, but got 1"):
+        add(source[0], target)
+    packed = np.zeros(6, np.dtype([("a", "u1"), ("b", "f8")]))["b"].reshape(2, 3)
+    with pytest.raises(ms.OperandError, match="whole elements of this machine's byte order"):
+        add(packed, target)
+    read_only = target[:, ::2]
+    read_only.flags.writeable = False
+    with pytest.raises(ms.OperandError, match="expected a writeable array"):
+        add(source[:3, 3:7], read_only)
+
+
+def test_slices_of_parameters_are_refused() -> None:
+    """MLIR's loops over them compute wrong sums: CSR's rows from 2 on, columns 3 to 7, leave entries out."""
+    part = "#sparse_tensor<slice(?, ?, ?)>"
+    text = SPMV.replace(CSR, "").replace(
+        "#CSR", f"#sparse_tensor.encoding<{{ map = (d0 : {part}, d1 : {part}) -> (d0 : dense, d1 : compressed) }}>"
+    )
+    A, x, y = ms.tensor(np.arange(72.0).reshape(9, 8), "CSR").slice(slice(2, 6), slice(3, 7)), np.ones(4), np.zeros(4)
+    with pytest.raises(ms.UnsupportedError, match=r"declare the parameter without, and call with convert=True"):
+        ms.module(text).spmv(A, x, y)
+    np.testing.assert_array_equal(ms.module(SPMV).spmv(A, x, y, convert=True), A.to_numpy() @ x)
+
+
+def test_an_older_spelling_names_the_way_out() -> None:
+    old = '#V = #sparse_tensor.encoding<{ dimLevelType = ["compressed"] }>\nfunc.func private @f(tensor<8xf64, #V>)'
+    with pytest.raises(ms.ModuleError, match=r"a spelling of older releases of LLVM, which `mlir-sparse migrate FILE`"):
+        ms.module(old)
+    with pytest.raises(ms.ModuleError) as caught:
+        ms.module("func.func @f() { retur }")
+    assert "older" not in str(caught.value)

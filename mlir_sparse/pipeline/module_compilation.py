@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir_sparse.errors import CompileError, CompilerCrash, ModuleError
+from mlir_sparse.errors import CompileError, CompilerCrash, ModuleError, SparseError
+from mlir_sparse.migration import migrated
 from mlir_sparse.pipeline.compiler_process import answer_of
 from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_messages import DeclaredFunction, Diagnostic, ModuleOutcome, ModuleRequest
@@ -73,7 +74,21 @@ def invalid_module(source: Source, diagnostics: Sequence[Diagnostic]) -> ModuleE
     message = f"expected a module that MLIR accepts, but got: {first.message}"
     if rest:
         message = "\n".join((message, *rest))
+    if older := _older_spellings(source):
+        message = f"{message}\n{older}"
     return ModuleError(message, source=source, span=_span(source, first))
+
+
+def _older_spellings(source: Source) -> str | None:
+    """Returns what to do about spellings of older releases in a module; None where it has none."""
+    try:
+        found = migrated(source.text, source.name)
+    except SparseError:
+        return None
+    if not found.changes:
+        return None
+    count = "a spelling" if len(found.changes) == 1 else f"{len(found.changes)} spellings"
+    return f"{source.name} has {count} of older releases of LLVM, which `mlir-sparse migrate FILE` rewrites"
 
 
 def _span(source: Source, diagnostic: Diagnostic) -> Span | None:

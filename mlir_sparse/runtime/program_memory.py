@@ -44,13 +44,14 @@ class CallFrame:
         else:
             self._arguments.append(self._result[0])
 
-    def memref(self, array: Array, *, own: bool, freed: bool = False) -> None:
+    def memref(self, array: Array, *, own: bool, freed: bool = False, offset: int = 0) -> None:
         """Passes an array.
 
         Args:
-            array: contiguous in C's order.
+            array: its elements and strides are passed as they are.
             own: whether it was made for this call: it may then be the result.
             freed: whether the program may free it: it gets a copy that is its own.
+            offset: elements that its type says lie before the first.
         """
         address = array.__array_interface__["data"][0]
         if freed:
@@ -58,7 +59,8 @@ class CallFrame:
         else:
             self._given[address] = (array, own)
         strides = [stride // array.itemsize for stride in array.strides]
-        start = self._append([address, address, 0, *array.shape, *strides])
+        aligned = address - offset * array.itemsize
+        start = self._append([address, aligned, offset, *array.shape, *strides])
         self._arguments.append(self._address_of(start))
 
     def words(self, values: Sequence[int]) -> None:
