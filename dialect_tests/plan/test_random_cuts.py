@@ -1,0 +1,106 @@
+"""Random statements in random storage: every cut that is legal, at random bounds, computes what the whole does."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import mlir_sparse as ms
+from mlir_sparse.compile.statement_pieces import compile_pieces
+from mlir_sparse.notation import reads
+from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.plan.statement_cuts import StatementCut, cuts
+
+EXTENTS = {"i": 7, "j": 6, "k": 5}
+# Storage, by the rank of the operand; None is an array. The numbers are small integers, so that sums are exact.
+STORAGE: dict[int, list[str | None]] = {
+    1: [None, "SparseVector"],
+    2: [None, "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)"],
+    3: [None, "CSF", "COO"],
+}
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    """Returns the text of an assignment, which need not have a meaning."""
+    numbers = itertools.count()
+
+    def access() -> str:
+        indices = draw(st.lists(st.sampled_from("ijk"), min_size=0, max_size=3, unique=True))
+        return f"T{next(numbers)}" + (f"({','.join(indices)})" if indices else "")
+
+    def expression(depth: int) -> str:
+        kind = draw(st.sampled_from("axxx+-n/fr" if depth else "a"))
+        match kind:
+            case "x" | "+" | "-":
+                return f"({expression(depth - 1)} {'*' if kind == 'x' else kind} {expression(depth - 1)})"
+            case "/":
+                return f"{expression(depth - 1)} / 2"
+            case "n":
+                return f"(-{expression(depth - 1)})"
+            case "f":
+                return f"{draw(st.sampled_from(['abs', 'sqrt']))}({expression(depth - 1)})"
+            case "r":
+                indices = draw(st.lists(st.sampled_from("ijk"), min_size=1, max_size=2, unique=True))
+                word = draw(st.sampled_from(["sum", "max", "min", "count"]))
+                return f"{word}({', '.join(indices)} : {expression(depth - 1)})"
+            case _:
+                return access()
+
+    target = draw(st.lists(st.sampled_from("ijk"), max_size=2, unique=True))
+    return f"R({','.join(target)}) = {expression(2)}" if target else f"R = {expression(2)}"
+
+
+def _operands(draw: Any, statement: ms.Assignment) -> dict[str, Any]:
+    random, found = np.random.default_rng(draw(st.integers(0, 99))), dict[str, Any]()
+    for access in reads(statement.value):
+        shape = tuple(EXTENTS[str(one)] for one in access.subscripts)
+        dense = random.integers(-4, 7, shape) * (random.random(shape) < 0.5).astype(float)
+        storage = draw(st.sampled_from(STORAGE[len(shape)])) if shape else None
+        found[access.tensor] = dense if storage is None else ms.tensor(dense, storage)
+    return found
+
+
+def _type(value: Any) -> ms.TensorType:
+    if isinstance(value, ms.SparseTensor):
+        return value.type
+    return ms.TensorType(ms.DType.of(np.asarray(value).dtype), (None,) * np.ndim(value))
+
+
+def _array(found: Any) -> np.ndarray:
+    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_every_legal_cut_is_the_whole(data: st.DataObject) -> None:
+    text = data.draw(statements())
+    try:
+        statement = ms.parse(text)
+        assert isinstance(statement, ms.Assignment)
+        operands = _operands(data.draw, statement)
+        with np.errstate(all="ignore"):
+            whole = _array(ms.evaluate(statement, tensors=operands, out="dense", optimize="off"))
+    except ms.SparseError:
+        assume(False)  # a statement without a meaning, or refused as a whole
+    legal = {name: cut for name, cut in cuts(statement).items() if isinstance(cut, StatementCut)}
+    assume(legal)
+    types = {name: _type(value) for name, value in operands.items()}
+    variable = data.draw(st.sampled_from(sorted(legal)))
+    cut, extent = legal[variable], EXTENTS[variable]
+    inside = data.draw(st.lists(st.integers(0, extent), max_size=3))
+    if not any(cut.operand(name) in operands for name in cut.parts):
+        return
+    pieces = compile_pieces(cut, types, "dense", PLUS_TIMES, optimize="off")
+    results = []
+    for low, high in itertools.pairwise([0, *sorted(inside), extent]):
+        parts = {
+            name: operands[cut.operand(name)][(slice(None),) * axis + (slice(low, high),)]
+            for name, axis in cut.parts.items()
+        }
+        results.append(pieces.kernel(**parts, **{name: operands[cut.operand(name)] for name in cut.whole}))
+    np.testing.assert_allclose(_array(pieces.joined(results)), whole, rtol=1e-13, err_msg=f"{text} along {variable}")
