@@ -192,22 +192,22 @@ def test_a_result_that_does_not_fit_here_is_refused_before_it_is_computed() -> N
 
 
 @pytest.mark.timeout(90)
-def test_ctrl_c_leaves_the_cluster_usable(cluster: Any) -> None:
+def test_ctrl_c_leaves_the_cluster_usable(cluster: Any, tmp_path: Path) -> None:
     def slow(low: int, high: int) -> Any:
+        (tmp_path / str(low)).touch()
         time.sleep(0.5)
         return ms.tensor(D[low:high], "CSR")
 
     A = msd.from_source(slow, shape=D.shape, type="f64[?,?] CSR", cuts=range(0, 401, 10))
     y = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x)
     timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-    start = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         y.compute()
     np.testing.assert_allclose(
         ms.evaluate("y(i) = A(i,j) * x(j)", A=msd.from_tensor(ms.tensor(D), pieces=4), x=x).compute(), D @ x
     )
-    assert time.monotonic() - start < 8  # the forty parts take ten seconds on two workers
+    assert len(list(tmp_path.iterdir())) < 40  # what had not begun never did
 
 
 def _killed_once(flag: str) -> Callable[[int, int], Any]:

@@ -18,6 +18,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces
 from mlir_sparse.dask.checked_array import chunk_bytes, pieces_of
+from mlir_sparse.dask.image_operands import SentImage, images_sent
 from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
@@ -44,14 +45,16 @@ class _Choice:
     bounds: tuple[int, ...]
     rechunked: int
     whole: int
+    images: int
     reduced: int
 
     @property
     def moved(self) -> int:
-        return self.rechunked + self.whole + self.reduced
+        return self.rechunked + self.whole + self.images + self.reduced
 
     def __str__(self) -> str:
         parts = {"to cut operands anew": self.rechunked, "read whole by every piece": self.whole,
+                 "of images, which pieces read in place of wholes": self.images,
                  "of results that are combined": self.reduced}  # fmt: skip
         told = ", ".join(f"{in_units(nbytes)} {what}" for what, nbytes in parts.items() if nbytes)
         return f"{self.cut}\n  {len(self.bounds) - 1} tasks, {told or 'nothing moves'}"
@@ -98,7 +101,7 @@ def evaluate(
     choice = choices[0]
     types = {name: _type_of(value) for name, value in operands.items()}
     pieces = compile_pieces(choice.cut, types, out, ring, threads=threads)
-    return _graph(statement, pieces, operands, choice.bounds)
+    return _graph(statement, pieces, operands, choice.bounds, ring)
 
 
 def explain(
@@ -189,7 +192,7 @@ def _choices(
         missing = [name for name in map(cut.operand, (*cut.parts, *cut.whole)) if name not in operands]
         if missing:
             raise UnknownTensorError(f"expected data for {', '.join(missing)} in {statement}")
-        choice = _choice(cut, operands, statement)
+        choice = _choice(cut, operands, statement, ring)
         if choice is None:
             reasons.append(f"{variable}: no operand comes in chunks along it")
         elif along in (None, variable):
@@ -197,7 +200,7 @@ def _choices(
     return sorted(found, key=lambda one: (one.moved, one.cut.axis is None)), reasons
 
 
-def _choice(cut: StatementCut, operands: Mapping[str, Any], statement: Assignment) -> _Choice | None:
+def _choice(cut: StatementCut, operands: Mapping[str, Any], statement: Assignment, ring: Semiring) -> _Choice | None:
     chunked = {
         name: operands[cut.operand(name)]
         for name in cut.parts
@@ -219,13 +222,17 @@ def _choice(cut: StatementCut, operands: Mapping[str, Any], statement: Assignmen
         if value.chunks != _wanted(value.shape, cut.parts[name], chosen)
     )
     pieces = len(chosen) - 1
-    whole = sum(_nbytes(operands[cut.operand(name)]) for name in cut.whole) * pieces
+    sent: dict[str, SentImage] = {}
+    if not rechunked and ring is PLUS_TIMES and len(chunked) == len(cut.parts):
+        sent = images_sent(cut, {**chunked, **{name: operands[cut.operand(name)] for name in cut.whole}})
+    whole = sum(_nbytes(operands[cut.operand(name)]) for name in cut.whole if name not in sent) * pieces
+    images = sum(one.nbytes(operands[cut.operand(name)]) for name, one in sent.items())
     reduced = 0
     if cut.axis is None:
         extents = _extents(operands, statement)
         size = int(np.prod([extents.get(index, 1) for index in statement.target.indices], dtype=np.int64))
         reduced = 8 * size * pieces
-    return _Choice(cut, chosen, rechunked, whole, reduced)
+    return _Choice(cut, chosen, rechunked, whole, images, reduced)
 
 
 def _nbytes(value: Any) -> int:
@@ -252,29 +259,34 @@ def _wanted(shape: Sequence[int], axis: int, bounds: Sequence[int]) -> tuple[tup
 
 
 def _graph(
-    statement: Assignment, pieces: StatementPieces, operands: Mapping[str, Any], bounds: Sequence[int]
+    statement: Assignment, pieces: StatementPieces, operands: Mapping[str, Any], bounds: Sequence[int], ring: Semiring
 ) -> dask.array.Array:
     cut, axis = pieces.cut, pieces.cut.axis
-    arrays: dict[str, Any] = {}
-    for name in (*cut.parts, *cut.whole):
-        value = operands[cut.operand(name)]
-        if name in cut.parts:
-            value = _in_chunks(value, cut.parts[name], bounds)
-        elif isinstance(value, dask.array.Array):
-            value = value.rechunk(-1) if value.ndim else value
-        arrays[name] = value
+    arrays = {name: _in_chunks(operands[cut.operand(name)], cut.parts[name], bounds) for name in cut.parts}
+    arrays |= {name: operands[cut.operand(name)] for name in cut.whole}
+    images = images_sent(cut, arrays) if ring is PLUS_TIMES else {}
+    for name in cut.whole:
+        value = arrays[name]
+        if isinstance(value, dask.array.Array) and value.ndim:
+            kept = {images[name].image.axis} if name in images else set()
+            arrays[name] = value.rechunk({dim: -1 for dim in range(value.ndim) if dim not in kept})
     label = before_dash("".join(str(statement).split()))
     token = tokenize(str(statement), pieces.kernel, [arrays[name] for name in arrays], bounds)
     name, rank = f"{label}-{token}", len(statement.target.subscripts)
-    whole = {other: value for other, value in arrays.items() if not isinstance(value, dask.array.Array)}
-    tasks: dict[Any, Any] = {}
-    own = {f"{name}-{other}": value for other, value in whole.items()}
     kernel_key = f"kernel-{token}"
-    tasks[kernel_key] = _Kernel(pieces)
-    tasks |= own
+    tasks: dict[Any, Any] = {kernel_key: _Kernel(pieces)}
+    keys: dict[str, list[Any]] = {}  # of each operand, those of pieces
+    for other, value in arrays.items():
+        if other not in images:
+            keys[other] = [_chunk_key(value, other, number, cut, name) for number in range(len(bounds) - 1)]
+            if not isinstance(value, dask.array.Array):
+                tasks[f"{name}-{other}"] = value
+    for other, sent in images.items():
+        more, keys[other] = sent.tasks(arrays[other], f"{name}-{other}", keys[sent.image.part])
+        tasks |= more
     piece_name = name if axis is not None else f"{name}-piece"
     for number in range(len(bounds) - 1):
-        read = [_chunk_key(arrays[other], other, number, cut, name) for other in arrays]
+        read = [keys[other][number] for other in arrays]
         key = (
             (piece_name, *(number if dim == axis else 0 for dim in range(rank)))
             if axis is not None
@@ -292,7 +304,7 @@ def _graph(
         bounds,
         [chunk_bytes(arrays[other]) for other in cut.parts],
         0 if axis is None else cells // max(1, bounds[-1]),
-        sum(_nbytes(arrays[other]) for other in cut.whole) + (cells if axis is None else 0),
+        sum(_nbytes(arrays[other]) for other in cut.whole if other not in images) + (cells if axis is None else 0),
     )
     return array_of_chunks(name, tasks, collections, shape, pieces.output, axis, bounds, told)
 

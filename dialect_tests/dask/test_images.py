@@ -1,0 +1,104 @@
+"""Pieces are sent what their parts name of operands that are not cut."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import mlir_sparse as ms
+
+da = pytest.importorskip("dask.array")
+msd = pytest.importorskip("mlir_sparse.dask")
+
+N = 4096
+GRID = sp.diags_array([np.full(N, 4.0), *[np.full(N, -1.0)] * 4], offsets=[0, -1, 1, -64, 64], shape=(N, N)).tocsr()
+_RANDOM = np.random.default_rng(6)
+x, B = _RANDOM.random(N), _RANDOM.random((N, 3))
+
+
+def _sent(array: Any) -> int:
+    """Returns the bytes that all tasks of an array's own layer would send with them, or get from other tasks."""
+    layer = dict(array.dask.layers[array.name])
+    return sum(value.nbytes for value in layer.values() if isinstance(value, np.ndarray))
+
+
+@pytest.mark.parametrize("pieces", [1, 8, 40])
+@pytest.mark.parametrize("storage", ["CSR", "DCSR", "COO"])
+def test_pieces_of_a_grid_are_sent_images_and_nothing_else(storage: str, pieces: int) -> None:
+    A = msd.from_tensor(ms.tensor(GRID).convert(storage), pieces=pieces)
+    y = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    np.testing.assert_allclose(y.compute(scheduler="synchronous"), GRID @ x, rtol=1e-12)
+    parts = [GRID[low : low + size] for low, size in zip(np.cumsum([0, *A.chunks[0]]), A.chunks[0], strict=False)]
+    images = sum(8 * np.unique(part.indices).size for part in parts)
+    assert _sent(y) == (images if pieces > 1 else x.nbytes)
+    if pieces > 1:
+        assert f"{images / 1024:.3g} KiB of images" in msd.explain("y(i) = A(i,j) * x(j)", A=A, x=x)
+
+
+@pytest.mark.parametrize("chunks", [N, 500, 64])
+def test_images_of_chunked_operands_come_from_their_chunks(chunks: int) -> None:
+    A = msd.from_tensor(ms.tensor(GRID), pieces=8)
+    for text, named, wanted in (
+        ("y(i) = A(i,j) * x(j)", {"x": da.from_array(x, chunks=chunks)}, GRID @ x),
+        ("Y(i,k) = A(i,j) * B(j,k)", {"B": da.from_array(B, chunks=(chunks, 2))}, GRID @ B),
+        ("Y(i,k) = A(i,j) * B(k,j)", {"B": da.from_array(B.T.copy(), chunks=(2, chunks))}, GRID @ B),
+        ("y(i) = z(i) - 2 * (A(i,j) * x(j))", {"x": da.from_array(x, chunks=chunks), "z": x}, x - 2 * (GRID @ x)),
+    ):
+        found = ms.evaluate(text, A=A, **named)
+        np.testing.assert_allclose(found.compute(scheduler="threads"), wanted, rtol=1e-12)
+        sends = [key for key in dict(found.dask) if isinstance(key, tuple) and str(key[0]).endswith("-send")]
+        assert 8 <= len(sends) <= 8 * (2 + (N // 8 + 128) // chunks + 1)
+
+
+def test_loops_are_sent_images_at_each_step() -> None:
+    A = msd.from_tensor(ms.tensor(GRID / 8), pieces=8)
+    step = lambda v, A: msd.evaluate("y(i) = A(i,j) * v(j)", A=A, v=v)  # noqa: E731
+    last = list(msd.iterate(step, x, A, times=4))[-1]
+    wanted = x
+    for _ in range(4):
+        wanted = GRID / 8 @ wanted
+    np.testing.assert_allclose(last.compute(scheduler="synchronous"), wanted, rtol=1e-12)
+
+
+STATEMENTS = {
+    "an addend without the part": ("y(i) = sum(j : A(i,j) * x(j) + x(j))", lambda G: G @ x + x.sum()),
+    "two accesses": ("y(i) = A(i,j) * x(j) * x(k)", lambda G: G @ x * x.sum()),
+    "a function of the operand": ("y(i) = sum(j : A(i,j) * exp(x(j)))", lambda G: G @ np.exp(x)),
+    "a quotient": ("y(i) = sum(j : A(i,j) / x(j))", lambda G: G @ (1 / x)),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_what_is_read_beyond_the_image_is_sent(name: str) -> None:
+    text, wanted = STATEMENTS[name]
+    found = ms.evaluate(text, A=msd.from_tensor(ms.tensor(GRID), pieces=4), x=x)
+    np.testing.assert_allclose(found.compute(scheduler="synchronous"), wanted(GRID), rtol=1e-9)
+
+
+def test_parts_without_entries_and_under_semirings() -> None:
+    empty = sp.csr_array((N, N))
+    A = msd.from_tensor(ms.tensor(empty), pieces=4)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x).compute(), np.zeros(N))
+    G = msd.from_tensor(ms.tensor(GRID), pieces=4)
+    found = ms.evaluate("y(i) = A(i,j) * x(j)", A=G, x=x, semiring="min_plus").compute()
+    np.testing.assert_array_equal(
+        found, ms.evaluate("y(i) = A(i,j) * x(j)", A=ms.tensor(GRID), x=x, semiring="min_plus")
+    )
+
+
+def test_operands_of_another_extent_are_refused_as_by_one_kernel() -> None:
+    A = msd.from_tensor(ms.tensor(GRID), pieces=4)
+    with pytest.raises(ms.ExtentError):
+        ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x[:-9]).compute(scheduler="synchronous")
+
+
+def test_tasks_of_images_are_small() -> None:
+    y = ms.evaluate(
+        "y(i) = A(i,j) * x(j)", A=msd.from_tensor(ms.tensor(GRID), pieces=8), x=da.from_array(x, chunks=512)
+    )
+    tasks = {key: task for key, task in dict(y.dask.layers[y.name]).items() if isinstance(key, tuple)}
+    assert max(len(pickle.dumps(task)) for task in tasks.values()) < 1200
