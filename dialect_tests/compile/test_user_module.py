@@ -608,12 +608,11 @@ def test_stages_are_shown(spmv: ms.UserModule) -> None:
         spmv.ir("none")
 
 
-@pytest.mark.skipif(
-    not _native.loads_objects, reason="expected machine code to be kept, but objects are not loaded here"
-)
-def test_machine_code_is_kept_for_later_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("as_module", [False, True])
+def test_machine_code_is_kept_for_later_processes(tmp_path: Path, as_module: bool) -> None:
     script = f"""
 import sys, numpy as np, mlir_sparse as ms
+ms._native.loads_objects = ms._native.loads_objects and not {as_module}
 m = ms.module({SPMV!r})
 print(m.spmv(ms.tensor(np.eye(3), ms.encoding("CSR").with_widths(64, 64)), np.arange(3.0), np.zeros(3)))
 process = sys.modules.get("mlir_sparse.pipeline.compiler_process")
@@ -627,7 +626,8 @@ print("torch_mlir" in sys.modules, process is None or process._worker is None)
         for _ in range(2)
     ]
     assert runs[0].splitlines()[0] == runs[1].splitlines()[0] == "[0. 1. 2.]"
-    assert runs[1].splitlines()[1] == "False True"
+    loads = _native.loads_objects and not as_module
+    assert runs[1].splitlines()[1] == f"{not loads} True"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.conditions import needs_objects
 from dialect_tests.processes import python_of_forks
-from mlir_sparse import _native
 from mlir_sparse._mlir import bindings_stamp
 from mlir_sparse._mlir.provider import _stamp
 from mlir_sparse.compile.cpu_build import Build
@@ -343,7 +342,7 @@ def test_code_that_does_not_load_is_not_kept(made: Made, folder: Path) -> None:
     class Broken:
         addresses: dict[str, int] = {}  # noqa: RUF012
 
-        def object_file(self) -> bytes:
+        def kept_code(self) -> bytes:
             return b"no object"
 
     store("key", (), made[0], Broken())
@@ -508,11 +507,33 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert disk_cache.cache_folder() == "/caches/mlir_sparse"
 
 
-def test_nothing_is_kept_where_objects_are_not_loaded(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(_native, "loads_objects", False)
-    assert cache_state() == "none on this machine"
-    np.testing.assert_array_equal(ms.evaluate("y(i) = 11 * x(i)", x=X), 11 * X)
-    assert not folder.exists()
+ELSEWHERE = """
+import collections, os, types
+from mlir_sparse import _native
+from mlir_sparse.pipeline import machine_key
+machine = collections.namedtuple("uname", "sysname nodename release version machine")
+system, name, platform = {}
+os.uname = lambda: machine(system, "", "", "", name)
+machine_key.sys = types.SimpleNamespace(platform=platform)
+machine_key.cpu_info = lambda: {{}}  # there is no /proc/cpuinfo, or one with other fields
+machine_key._processor.cache_clear()
+assert machine_key.host_text().startswith(f"{{platform}} {{name}}\\n")
+_native.loads_objects = False
+"""
+
+
+@pytest.mark.parametrize("where", [("Darwin", "arm64", "darwin"), ("Linux", "aarch64", "linux")])
+def test_where_objects_are_not_loaded_modules_are_kept(tmp_path: Path, where: tuple[str, ...]) -> None:
+    """A later process needs MLIR's engine for them, but no passes and no process of the compiler's."""
+    program = ELSEWHERE.format(where) + PROGRAM.replace("in KERNELS:", "in KERNELS[:2]:")
+    ends = [run(program, what, MLIR_SPARSE_CACHE=str(tmp_path / "cache")) for what in ("fill", "find")]
+    assert [end.returncode for end in ends] == [0, 0], [end.stderr for end in ends]
+    filled, found = (end.stdout.splitlines()[:-1] for end in ends)
+    assert found == filled
+    assert len(filled) == 5
+    kernels = [path.read_bytes() for path in (tmp_path / "cache").glob("*.kernel")]
+    assert len(kernels) >= 2
+    assert all(b"ML\xefR" in kernel and b"\x7fELF" not in kernel for kernel in kernels)
 
 
 def test_kernels_that_are_found_say_the_same_of_their_loops(folder: Path) -> None:

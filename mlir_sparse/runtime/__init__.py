@@ -14,7 +14,7 @@ from mlir_sparse.runtime.disk_cache import cache_folder, cache_state, fetch, sou
 from mlir_sparse.runtime.fast_paths import Direct
 from mlir_sparse.runtime.function_call import FunctionCall
 from mlir_sparse.runtime.linked_program import link_program
-from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode
+from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode, kept_machine
 from mlir_sparse.runtime.run_steps import Executable, LinkedStep
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
 from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, within
@@ -52,6 +52,7 @@ __all__ = [
     "compute",
     "fetch",
     "get_num_threads",
+    "kept_machine",
     "link_program",
     "llvm_ir",
     "machine_of",

@@ -1,8 +1,9 @@
 """Compiled kernels on disk, for later processes.
 
-An entry is a file: a checksum, the whole key, the steps and the object file. It appears by renaming, so that readers
-see all of it or nothing, for any number of writers. There is no lock that a dying process could leave behind. Truncated
-entries, and those of other users or other sources of this package, are ignored and never run.
+An entry is a file: a checksum, the whole key, the steps and the code: an object file, or a module in the LLVM dialect
+where the native loader takes no objects. It appears by renaming, so that readers see all of it or nothing, for any
+number of writers. There is no lock that a dying process could leave behind. Truncated entries, and those of other users
+or other sources of this package, are ignored and never run.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from mlir_sparse import _native
 from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.process import settings
 from mlir_sparse.program import ProgramSteps, read_steps, write_steps
 from mlir_sparse.runtime import package_sources
-from mlir_sparse.runtime.machine_code import LoadedObject, Machine
+from mlir_sparse.runtime.machine_code import Machine, is_module, kept_machine
 
 __all__ = [
     "cache_folder",
@@ -47,7 +47,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 def cache_folder() -> str | None:
     """Returns the folder of compiled kernels, which may not exist yet; None if none are kept."""
-    return settings.user_folder() if _native.loads_objects else None
+    return settings.user_folder()
 
 
 def _is_trusted(about: os.stat_result) -> bool:
@@ -58,7 +58,7 @@ def _is_trusted(about: os.stat_result) -> bool:
 def _usable(folder: str | None) -> str:
     """Returns why kernels are not kept in a folder; "" if they are."""
     if folder is None:
-        return "off" if _native.loads_objects else "none on this machine"
+        return "off"
     if not package_sources.are_known():
         return f"off: sources of the package changed while it was loaded ({folder})"
     try:
@@ -79,7 +79,7 @@ def _complete(key: str) -> str:
     return f"{package_sources.stamp()}\n{key}"
 
 
-def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, LoadedObject] | None:
+def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, Machine] | None:
     """Returns the kernel of a key, ready to be linked, or None.
 
     Args:
@@ -91,13 +91,13 @@ def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, Loa
         return None
     try:
         program = read_steps(parts[0], known)
-        return program, LoadedObject(parts[1], program.functions)
+        return program, kept_machine(parts[1], program.functions)
     except (ValueError, RuntimeError, MemoryError):
         return None
 
 
 def fetch_entry(key: str) -> tuple[bytes, bytes] | None:
-    """Returns the text and the object file that `store_entry` kept for a key, or None."""
+    """Returns the text and the code that `store_entry` kept for a key, or None."""
     folder = cache_folder()
     if folder is None or _usable(folder):
         return None
@@ -166,17 +166,17 @@ def store(
     """
     if cache_folder() is None or not program.functions or changed:
         return
-    store_entry(key, write_steps(program, known).encode(), machine.object_file(), program.functions)
+    store_entry(key, write_steps(program, known).encode(), machine.kept_code(), program.functions)
 
 
 def store_entry(key: str, text: bytes, code: bytes, functions: Sequence[str]) -> None:
-    """Keeps a text and an object file with some functions for other processes, if possible."""
+    """Keeps a text and code with some functions, as `kept_machine` takes it, for other processes, if possible."""
     folder = cache_folder()
     if folder is None or _usable(folder):
         return
     key = _complete(key)
     named = key.encode()
-    if len(named) + len(text) + len(code) > _LARGEST or not _loads(code, functions):
+    if len(named) + len(text) + len(code) > _LARGEST or not (is_module(code) or _loads(code, functions)):
         return
     checked = struct.pack("<III", len(named), len(text), len(code)) + named + text + code
     checksum = hashlib.blake2b(checked, digest_size=32).digest()
@@ -189,7 +189,7 @@ def store_entry(key: str, text: bytes, code: bytes, functions: Sequence[str]) ->
 
 def _loads(code: bytes, functions: Sequence[str]) -> bool:
     try:
-        LoadedObject(code, functions)
+        kept_machine(code, functions)
     except (ValueError, RuntimeError, MemoryError):
         return False
     return True

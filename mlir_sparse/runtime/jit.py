@@ -24,6 +24,7 @@ class CompiledModule:
     """
 
     def __init__(self, bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> None:
+        self._bytecode = bytecode
         with mlir_context():
             module = parse_module(bytecode)
             # The engine owns the code: it must outlive every launcher made from its addresses.
@@ -34,6 +35,10 @@ class CompiledModule:
     def object_file(self) -> bytes:
         """Returns the machine code as a relocatable object file."""
         return object_code(self.engine)
+
+    def kept_code(self) -> bytes:
+        """Returns the module: what the engine makes of it may not be loadable without one."""
+        return self._bytecode
 
 
 def llvm_ir(bytecode: bytes) -> str:

@@ -11,7 +11,9 @@ from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
 
-__all__ = ["LoadedLibrary", "LoadedObject", "Machine", "NoCode", "symbol_of"]
+__all__ = ["LoadedLibrary", "LoadedObject", "Machine", "NoCode", "is_module", "kept_machine", "symbol_of"]
+
+_BYTECODE = b"ML\xefR"  # what modules as bytes start with
 
 
 class Machine(Protocol):
@@ -29,6 +31,37 @@ class Machine(Protocol):
             UnsupportedError: for code from a shared library.
         """
         ...
+
+    def kept_code(self) -> bytes:
+        """Returns what `kept_machine` makes the same code of in another process.
+
+        Raises:
+            UnsupportedError: for code from a shared library.
+        """
+        ...
+
+
+def is_module(code: bytes) -> bool:
+    """Returns whether code is a module of MLIR's and no object file."""
+    return code.startswith(_BYTECODE)
+
+
+def kept_machine(code: bytes, names: Sequence[str]) -> Machine:
+    """Returns the machine code of functions that another process kept.
+
+    Args:
+        code: an object file, or a module in the LLVM dialect where the native loader takes no objects: MLIR's engine
+            then makes the code again, without the passes and the compiler's process.
+        names: the functions.
+
+    Raises:
+        ValueError, RuntimeError: for code that cannot be loaded here.
+    """
+    if not is_module(code):
+        return LoadedObject(code, names)
+    from mlir_sparse.runtime.jit import CompiledModule  # it loads MLIR
+
+    return CompiledModule(code, names)
 
 
 def symbol_of(function: str) -> str:
@@ -54,6 +87,10 @@ class LoadedObject:
         """Returns the object file."""
         return self._data
 
+    def kept_code(self) -> bytes:
+        """Returns the object file."""
+        return self._data
+
 
 @dataclass(frozen=True, slots=True)
 class NoCode:
@@ -62,6 +99,10 @@ class NoCode:
     addresses: Mapping[str, int] = field(default_factory=dict)
 
     def object_file(self) -> bytes:
+        """Returns nothing."""
+        return b""
+
+    def kept_code(self) -> bytes:
         """Returns nothing."""
         return b""
 
@@ -82,4 +123,8 @@ class LoadedLibrary:
 
     def object_file(self) -> bytes:
         """Raises UnsupportedError: the code is not relocatable any more."""
+        raise UnsupportedError(f"expected code that was not linked, but got the library {self.path}")
+
+    def kept_code(self) -> bytes:
+        """Raises UnsupportedError: another process is given the library."""
         raise UnsupportedError(f"expected code that was not linked, but got the library {self.path}")

@@ -169,16 +169,14 @@ def _compiled(key: str, name: str, content: bytes, lanes: int) -> tuple[tuple[De
     stored = fetch_entry(key)
     if stored is not None:
         declared = _read(stored[0])
-        return declared, runtime.LoadedObject(stored[1], [one.name for one in declared])
+        return declared, runtime.kept_machine(stored[1], [one.name for one in declared])
     buffers, llvm = pipeline.module_to_buffers(lanes), pipeline.module_to_llvm()
     loads = _native.loads_objects
     code, declared = pipeline.compile_user_module(content, name, buffers, llvm, as_object=loads)
     names = [one.name for one in declared]
     if not names:
         return declared, runtime.NoCode()
-    if not loads:
-        return declared, runtime.CompiledModule(code, names)
-    machine = runtime.LoadedObject(code, names)
+    machine = runtime.kept_machine(code, names)
     if not runtime.sources_changed():
         store_entry(key, json.dumps([asdict(one) for one in declared]).encode(), code, names)
     return declared, machine
