@@ -25,6 +25,7 @@ TOP_LEVEL = {
     "README.md",
     "CMakeLists.txt",
     "LICENSE",
+    "CITATION.cff",  # GitHub shows it from here only
     "mlir_sparse",
     "dialect_tests",
     "lit",
