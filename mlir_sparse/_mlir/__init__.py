@@ -12,7 +12,6 @@ from mlir_sparse._mlir.mlir_context import (
     parsed_by_caller,
     type_by_caller,
 )
-from mlir_sparse._mlir.older_passes import pass_manager
 from mlir_sparse._mlir.provider import (
     Bindings,
     bindings,
@@ -25,11 +24,16 @@ from mlir_sparse.process.first_use import at_first_use
 
 if TYPE_CHECKING:
     from mlir_sparse._mlir.bindings_probe import require_fit
+    from mlir_sparse._mlir.older_passes import pass_manager
     from mlir_sparse._mlir.probe_process import death_in_probe, probe_elsewhere
 else:
     __getattr__ = at_first_use(
         __name__,
-        {"bindings_probe": ("require_fit",), "probe_process": ("death_in_probe", "probe_elsewhere")},
+        {
+            "bindings_probe": ("require_fit",),
+            "older_passes": ("pass_manager",),
+            "probe_process": ("death_in_probe", "probe_elsewhere"),
+        },
     )
 
 __all__ = [
