@@ -83,6 +83,17 @@ def test_a_folder_of_files_and_a_sequence_are_parts_in_order(dense: np.ndarray, 
         np.testing.assert_allclose(found, dense @ x, rtol=1e-12)
 
 
+def test_files_of_a_folder_are_in_the_order_of_their_numbers(dense: np.ndarray, tmp_path: Path) -> None:
+    whole = ms.tensor(dense, "CSR")
+    for number in range(12):  # by characters, 10 and 11 would stand before 2
+        ms.write(tmp_path / f"part-{number}.npz", whole[25 * number : 25 * number + 25])
+    (tmp_path / ".DS_Store").write_bytes(b"what a system leaves")
+    np.testing.assert_array_equal(ms.source(tmp_path).read(0, N).to_numpy(), dense)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ms.SparseError, match="expected one part or more, but got none"):
+        ms.source(tmp_path / "empty")
+
+
 def test_text_files_tensors_and_functions_are_sources(dense: np.ndarray, tmp_path: Path) -> None:
     ms.write(tmp_path / "a.mtx", ms.tensor(dense, "CSR"))
     function = ms.source(lambda low, high: dense[low:high], shape=(N, N), type="f64[?,?] CSR", nbytes=60_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -190,7 +191,7 @@ def source(
 10x Genomics or MATLAB store it |
     | a Parquet file, or a folder of them | the row groups with coordinates of the range |
     | another file that `read` takes | all of it each time: cut it before, with `mlir-sparse split` |
-    | a folder or a sequence of files (and tensors, and sources) | in order the parts along a dimension |
+    | a folder (part10 is behind part9), or a sequence of files, tensors and sources | the parts along a dimension |
     | a tensor, or a function of two coordinates | the part between them |
 
     Args:
@@ -264,7 +265,7 @@ def _of_file(
         return LevelSource(label, stored, along)
     _refuse(("group", group), to="HDF5 files and Zarr stores")
     if os.path.isdir(name):
-        return _of_parts([source(os.path.join(name, part), along=along) for part in sorted(os.listdir(name))])
+        return _of_parts([source(os.path.join(name, part), along=along) for part in _in_order(os.listdir(name))])
     if is_npz(name):
         found = levels_of(name, members_of(name))
         if found is None or found.encoding.batch_rank:
@@ -274,6 +275,19 @@ def _of_file(
             )
         return LevelSource(name, found, along)
     return _WholeFile(name, 0 if along is None else along)
+
+
+def _in_order(names: Sequence[str]) -> list[str]:
+    """Returns names as people count them, so that part10 stands behind part9; those that begin with a dot are no parts.
+
+    >>> _in_order(["part10.npz", "part9.npz", ".DS_Store", "part001.npz"])
+    ['part001.npz', 'part9.npz', 'part10.npz']
+    """
+    return sorted((name for name in names if not name.startswith(".")), key=_numbered)
+
+
+def _numbered(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _of_parts(parts: Sequence[TensorSource]) -> TensorSource:
