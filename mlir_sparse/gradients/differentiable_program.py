@@ -55,6 +55,7 @@ class DifferentiableProgram:
         self.helpers = {helper.name: helper for helper in helpers}
         self.shape_steps = self.steps if shape_steps is None else tuple(shape_steps)
         self.like = dict(like or {})
+        self.key = ""  # its name in another library's graphs
         self.kinds = self._kinds()
         self._kernels: dict[int, Any] = {}
         self._made: tuple[object, dict[str, Value]] | None = None

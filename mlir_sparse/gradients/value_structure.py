@@ -61,6 +61,14 @@ class ValueStructure:
         storage = self._tensor.storage.with_values(values.reshape(-1))
         return SparseTensor._from_parts(self.shape, storage, DType.of(values.dtype))
 
+    def shares(self, tensor: SparseTensor) -> bool:
+        """Returns whether a tensor has this very structure, in the same memory."""
+        mine, others = self._tensor.storage.buffers()[:-1], tensor.storage.buffers()[:-1]
+        if tensor.encoding != self.encoding or tensor.shape != self.shape or len(mine) != len(others):
+            return False
+        addresses = [(one.ctypes.data, one.size) for one in mine]
+        return addresses == [(one.ctypes.data, one.size) for one in others]
+
     def inside(self) -> Array:
         """Returns which stored values are elements: all, but for empty slots and what is beyond the edges."""
         inside = np.ones(self.size, bool)

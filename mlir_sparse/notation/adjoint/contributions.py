@@ -217,8 +217,10 @@ class Descent:
 
     def _at_extreme(self, node: Reduce, g: Expr) -> Expr:
         """Selects the values that are the extreme; several share the cotangent equally, as in `torch.amax`."""
-        extreme = self.temporary(node.op.value, node)
-        equal = Binary(BinaryOp.EQ, node.body, extreme)
+        # Values that are compared are computed once: another loop may round a product that is added differently.
+        body = node.body if isinstance(node.body, Access) else self.temporary("terms", node.body)
+        extreme = self.temporary(node.op.value, replace(node, body=body))
+        equal = Binary(BinaryOp.EQ, body, extreme)
         ties = self.temporary("ties", Reduce(ReduceOp.COUNT, node.indices, equal))
         return Call("where", (equal, Binary(BinaryOp.DIV, g, ties), Literal(0)))
 

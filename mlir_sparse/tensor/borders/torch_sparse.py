@@ -30,7 +30,14 @@ from mlir_sparse.tensor.validate import storage_of_levels
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["default_torch_encoding", "storage_of_torch", "to_torch", "torch_rows"]
+__all__ = [
+    "default_torch_encoding",
+    "import_torch",
+    "storage_of_torch",
+    "strided_tensor",
+    "to_torch",
+    "torch_rows",
+]
 
 _ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
 _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
@@ -160,16 +167,21 @@ def _parts(source: Any) -> tuple[list[Array | None], list[Array | None], Array]:
 
 def to_torch(tensor: SparseTensor) -> Any:
     """Returns a tensor as PyTorch's (see `SparseTensor.to_torch`)."""
-    torch = _import_torch()
+    torch = import_torch()
     encoding = tensor.encoding
     if encoding.is_dense and encoding.is_permutation:
-        values = _to_strided(torch, tensor.storage.values).reshape(tensor.storage.level_sizes)
+        values = strided_tensor(torch, tensor.storage.values).reshape(tensor.storage.level_sizes)
         return values.permute([encoding.level_order.index(dim) for dim in range(encoding.dim_rank)])
     name = _row_format(tensor)
     return _coo_to_torch(torch, tensor) if name is None else _rows_to_torch(torch, tensor, name)
 
 
-def _import_torch() -> Any:
+def import_torch() -> Any:
+    """Returns the module torch.
+
+    Raises:
+        MissingPackageError: without PyTorch.
+    """
     try:
         import torch
     except ImportError as error:
@@ -198,17 +210,17 @@ def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str) -> Any:
     assert position is not None
     assert coordinate is not None
     dtype = np.int64 if max(position.itemsize, coordinate.itemsize) == 8 else np.int32
-    values = _to_strided(torch, storage.values)
+    values = strided_tensor(torch, storage.values)
     if name in ("BSR", "BSC"):
         values = values.reshape(-1, tensor.encoding.block_of(0), tensor.encoding.block_of(1))
     make = getattr(torch, f"sparse_{name.lower()}_tensor")
-    indices = [_to_strided(torch, array.astype(dtype, copy=False)) for array in (position, coordinate)]
+    indices = [strided_tensor(torch, array.astype(dtype, copy=False)) for array in (position, coordinate)]
     return make(*indices, values, tensor.shape, check_invariants=False)
 
 
 def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
     dims, values = _entries(tensor)
-    indices, stored = _to_strided(torch, _stacked(dims)), _to_strided(torch, values)
+    indices, stored = strided_tensor(torch, _stacked(dims)), strided_tensor(torch, values)
     entries = torch.sparse_coo_tensor(
         indices, stored, tensor.shape, is_coalesced=_is_coalesced(tensor.encoding), check_invariants=False
     )
@@ -254,10 +266,10 @@ def _owner(array: Array) -> object:
     return owner
 
 
-def _to_strided(torch: Any, array: Array) -> Any:
+def strided_tensor(torch: Any, array: Array) -> Any:
     """Returns an array as a strided tensor on the same memory; PyTorch has no read-only tensors."""
     if array.dtype.kind == "V":  # no type of NumPy's own: exported as integers
-        return _to_strided(torch, array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
+        return strided_tensor(torch, array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
     try:
         return torch.from_dlpack(array)
     except BufferError:  # NumPy before 2.1 does not export read-only memory
