@@ -134,7 +134,7 @@ else:
             "tensor.files.read_write": ("read", "write"),
             "tensor.files.tensor_source": ("TensorSource",),
         },
-        rooms=("linalg", "torch"),
+        rooms=("jax", "linalg", "torch"),
     )
 
 __all__ = [
