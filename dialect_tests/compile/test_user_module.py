@@ -518,17 +518,20 @@ def test_results_share_no_memory_with_operands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("positions", "coordinates", "error"),
+    ("rows", "positions", "coordinates", "error"),
     [
-        ([0, 1, 2], [0, 1], None),
-        ([0, 1, 2], [0, 7], ms.CoordinatesError),
-        ([0, 9, 2], [0, 1], ms.PositionsError),
-        ([0, 1, 1 << 30], [0, 1], ms.StorageError),
+        ([0, 2], [0, 1, 2], [0, 1], None),
+        ([0, 2], [0, 1, 2], [0, 7], ms.ProgramError),
+        ([0, 2], [0, 9, 2], [0, 1], ms.ProgramError),
+        ([0, 2], [0, 1, 1 << 30], [0, 1], ms.ProgramError),
+        ([2, 0], [0, 1, 2], [0, 1], ms.CoordinatesError),  # of the order the result tells
     ],
 )
-def test_buffers_that_lie_are_seen(positions: list[int], coordinates: list[int], error: type[Exception] | None) -> None:
+def test_results_on_buffers_that_lie_are_seen(
+    rows: list[int], positions: list[int], coordinates: list[int], error: type[Exception] | None
+) -> None:
     m = ms.module(INSERT)
-    arrays = [np.array(given, np.int32) for given in ([0, 2], [0, 2], positions, coordinates)]
+    arrays = [np.array(given, np.int32) for given in ([0, 2], rows, positions, coordinates)]
     if error is None:
         assert m.assembled(np.array([1.0, 2.0]), *arrays).to_numpy().tolist() == [[1, 0, 0], [0, 0, 0], [0, 2, 0]]
         return
@@ -721,3 +724,73 @@ def test_an_older_spelling_names_the_way_out() -> None:
     with pytest.raises(ms.ModuleError) as caught:
         ms.module("func.func @f() { retur }")
     assert "older" not in str(caught.value)
+
+
+ASSEMBLED = """
+#S = #sparse_tensor.encoding<{{ map = {map}, posWidth = {width}, crdWidth = {width} }}>
+func.func @f({parameters}, %v: tensor<?xf64>, %x: tensor<{n}xf64>, %y: tensor<{m}xf64>) -> tensor<{m}xf64> {{
+  %0 = sparse_tensor.assemble ({names}), %v : ({types}), tensor<?xf64> to tensor<{m}x{n}xf64, #S>
+  %1 = linalg.matvec ins(%0, %x : tensor<{m}x{n}xf64, #S>, tensor<{n}xf64>) outs(%y : tensor<{m}xf64>)
+    -> tensor<{m}xf64>
+  return %1 : tensor<{m}xf64>
+}}
+"""
+HUGE = 1 << 40
+
+
+def _assembled(maps: str, m: int, n: int, width: int, *buffers: str) -> ms.ModuleFunction:
+    names = [f"%b{number}" for number in range(len(buffers))]
+    parameters = ", ".join(f"{name}: {kind}" for name, kind in zip(names, buffers, strict=True))
+    return ms.module(
+        ASSEMBLED.format(
+            map=maps, m=m, n=n, width=width, parameters=parameters, names=", ".join(names), types=", ".join(buffers)
+        )
+    ).f
+
+
+@pytest.mark.parametrize("width", [0, 32])
+def test_buffers_that_lie_are_refused_before_a_loop_reads_them(width: int) -> None:
+    kind = f"i{width}" if width else "index"
+    flat, pairs = f"tensor<?x{kind}>", f"tensor<?x2x{kind}>"
+    dtype, huge = (np.int32, 1 << 30) if width else (np.int64, HUGE)
+    cases = {
+        "(i, j) -> (i : dense, j : compressed)": ((flat, flat), [[0, 1, 3], [1, 0, 2]]),
+        "(i, j) -> (i : compressed, j : compressed)": ((flat,) * 4, [[0, 2], [0, 1], [0, 1, 3], [1, 0, 2]]),
+        "(i, j) -> (i : compressed(nonunique), j : singleton)": ((flat, pairs), [[0, 3], [[0, 1], [1, 0], [1, 2]]]),
+        "(i, j) -> (i : dense, j : loose_compressed)": ((flat, flat), [[0, 1, 1, 3], [1, 0, 2]]),
+        "(i, j) -> (i : loose_compressed(nonunique), j : singleton)": (
+            (flat, pairs),
+            [[0, 3], [[0, 1], [1, 0], [1, 2]]],
+        ),
+        "(i, j) -> (j : dense, i : compressed)": ((flat, flat), [[0, 1, 2, 3], [1, 0, 1]]),
+    }
+    for maps, (types, buffers) in cases.items():
+        f = _assembled(maps, 2, 3, width, *types)
+        arrays = [np.array(one, dtype) for one in buffers]
+        values, x, y = np.array([1.0, 2.0, 4.0]), np.array([1.0, 10.0, 100.0]), np.zeros(2)
+        # Each format stores its own matrix; all of its entries are summed.
+        assert f(*arrays, values, np.ones(3), y).sum() == 7.0, maps
+        for place, buffer in enumerate(arrays):
+            for at in np.ndindex(buffer.shape):
+                lying = buffer.copy()
+                lying[at] = huge
+                with pytest.raises(ms.ProgramError, match=r"expected .* in sparse_tensor\.assemble"):
+                    f(*arrays[:place], lying, *arrays[place + 1 :], values, x, y)
+                lying[at] = -1  # read without a sign
+                with pytest.raises(ms.ProgramError, match=r"expected .* in sparse_tensor\.assemble"):
+                    f(*arrays[:place], lying, *arrays[place + 1 :], values, x, y)
+            with pytest.raises(ms.ProgramError, match=r"as many .* as the levels say"):
+                f(*arrays[:place], buffer[:-1], *arrays[place + 1 :], values, x, y)
+        with pytest.raises(ms.ProgramError, match="as many values as the levels say"):
+            f(*arrays, values[:-1], x, y)
+
+
+def test_what_stands_in_gaps_of_segments_may_be_anything() -> None:
+    """As in upstream's sparse_pack.mlir, whose last coordinates are out of range."""
+    flat, pairs = "tensor<?xindex>", "tensor<?x2xindex>"
+    f = _assembled("(i, j) -> (i : dense, j : loose_compressed)", 2, 3, 0, flat, flat)
+    given = np.array([0, 1, 2, 3]), np.array([1, 99, 2, 77]), np.array([1.0, 50.0, 2.0])
+    np.testing.assert_array_equal(f(*given, np.array([1.0, 10.0, 100.0]), np.zeros(2)), [10.0, 200.0])
+    f = _assembled("(i, j) -> (i : loose_compressed(nonunique), j : singleton)", 2, 3, 0, flat, pairs)
+    given = np.array([1, 3]), np.array([[9, 9], [0, 1], [1, 2], [9, 9]]), np.array([5.0, 1.0, 2.0])
+    np.testing.assert_array_equal(f(*given, np.array([1.0, 10.0, 100.0]), np.zeros(2)), [10.0, 200.0])

@@ -17,6 +17,7 @@ def module_to_buffers(vector_length: int = 0) -> Pipeline:
     return Pipeline(
         (
             Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True),
+            Pass("check-assembled-tensors", "loops over buffers that lie read any memory"),
             Pass("generate-runtime-verification", "extents that differ would read and write beyond operands"),
             Pass("linalg-fuse-elementwise-ops", "one loop for operations one after the other", on_functions=True),
             Pass(

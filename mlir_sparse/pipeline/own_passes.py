@@ -14,6 +14,7 @@ from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.strategy import run_strategy
 from mlir_sparse.pipeline.bound_rows import bound_rows
+from mlir_sparse.pipeline.check_assembled import check_assembled_tensors
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.strategies import STRATEGIES
 
@@ -36,6 +37,7 @@ def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
 OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
+    "check-assembled-tensors": check_assembled_tensors,
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "map-loops-to-gpu": _anywhere(map_loops),
     "pass-gpu-addresses": _anywhere(pass_addresses),

@@ -89,7 +89,8 @@ what the function computes, which NumPy then checks, and `-o` writes a result. T
 
 PROGRAM = """What upstream's integration programs call is there: `vector.print`, `printMemref*`, `sparse_tensor.print`,
 `sparse_tensor.new` and `sparse_tensor.out` with files of Matrix Market and FROSTT's extended form, `getTensorFilename`
-with its names in the environment, and random numbers. A function that nothing defines is named before anything runs."""
+with its names in the environment, and random numbers. A function that nothing defines is named before anything runs,
+and an assertion stands before each `sparse_tensor.assemble`: buffers that lie end the program, not the process."""
 
 OPT = """`mlir-sparse opt` stands for `mlir-opt`: each pass is a flag, in the order they run, with options as
 `--pass="option=value"`; `--pass-pipeline`, `--split-input-file`, `--verify-diagnostics`, `--mlir-print-ir-after-all`
