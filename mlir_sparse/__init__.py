@@ -105,6 +105,22 @@ from mlir_sparse.tensor.python_operators import install
 
 if TYPE_CHECKING:
     from mlir_sparse import linalg
+    from mlir_sparse.arrays import array_namespace as xp
+    from mlir_sparse.arrays.creation import (
+        arange,
+        block,
+        diags,
+        eye,
+        from_coo,
+        full,
+        kron,
+        linspace,
+        ones,
+        random,
+        tril,
+        triu,
+        zeros,
+    )
     from mlir_sparse.arrays.einsum import einsum, einsum_path
     from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
     from mlir_sparse.compile.modules import UserModule, module, opt
@@ -120,6 +136,11 @@ else:
         __name__,
         {
             "arrays": ("einsum", "einsum_path"),
+            "arrays.creation": (
+                *("arange", "block", "diags", "eye", "from_coo", "full", "kron", "linspace", "ones", "random"),
+                *("tril", "triu", "zeros"),
+            ),
+            "arrays.operations": ("xp",),
             "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
             "compile.load_kernel": ("load",),
             "compile.modules": ("UserModule", "module", "opt"),
@@ -211,24 +232,34 @@ __all__ = [
     "WidthError",
     "__version__",
     "adjoint",
+    "arange",
+    "block",
     "compile",
     "compute",
     "define",
+    "diags",
     "einsum",
     "einsum_path",
     "encoding",
     "evaluate",
+    "eye",
+    "from_coo",
+    "full",
     "get_num_threads",
     "get_optimize",
     "indices",
+    "kron",
     "lazy",
     "linalg",
+    "linspace",
     "load",
     "module",
     "monoid",
+    "ones",
     "operator",
     "opt",
     "parse",
+    "random",
     "read",
     "register_pass",
     "semiring",
@@ -239,10 +270,14 @@ __all__ = [
     "tensor",
     "tensors",
     "to_device",
+    "tril",
+    "triu",
     "tune",
     "tune_machine",
     "where",
     "write",
+    "xp",
+    "zeros",
 ]
 
 

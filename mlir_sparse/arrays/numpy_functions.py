@@ -9,18 +9,23 @@ import numpy as np
 
 from mlir_sparse.arrays import (
     choice_functions,
+    dense_sequences,
     join_axes,
     matrix_products,
+    nan_reductions,
+    ordered_entries,
     rearranged_entries,
     reductions,
     split_and_repeat,
     stacked_products,
 )
 from mlir_sparse.arrays import reshape as shape
+from mlir_sparse.arrays.axis_arguments import axis_of
 from mlir_sparse.arrays.einsum import einsum, einsum_path
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.norms import norm
+from mlir_sparse.errors import RankError
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["FUNCTIONS"]
@@ -63,6 +68,33 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
 
 def _variance(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
     return reductions.variance(a, axis, ddof=ddof, keepdims=keepdims)
+
+
+def _shares(function: Function, a: Any, b: Any) -> bool:
+    """Returns whether values share memory: positions and coordinates never change, whoever has them."""
+    left, right = (one.storage.values if isinstance(one, SparseTensor) else one for one in (a, b))
+    return bool(function(left, right))
+
+
+def _cumulative(ufunc: np.ufunc) -> Function:
+    """Returns the array API's function: an axis where there are several, and the identity before all if asked for."""
+
+    def apply(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
+        if axis is None and x.ndim > 1:
+            raise RankError(f"expected axis= for running sums of {x.ndim} dimensions, but got none")
+        along = axis_of(0 if axis is None else axis, x.ndim)
+        found = dense_sequences.cumulative(ufunc, x, along, dtype)
+        if not include_initial:
+            return found
+        shape = tuple(1 if at == along else extent for at, extent in enumerate(x.shape))
+        return np.concatenate([np.full(shape, ufunc.identity, found.dtype), found], along)
+
+    return apply
+
+
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
+    shape = np.broadcast_shapes(*(np.shape(one) if not isinstance(one, SparseTensor) else one.shape for one in arrays))
+    return tuple(np.broadcast_to(one, shape) for one in arrays)
 
 
 def _argwhere(a: SparseTensor) -> Array:
@@ -111,6 +143,20 @@ FUNCTIONS: dict[str, Function] = {
     "np.linalg.norm": norm,
     "np.linalg.vector_norm": _vector_norm,
     "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
+    "np.nansum": nan_reductions.nansum,
+    "np.nanprod": nan_reductions.nanprod,
+    "np.nanmean": nan_reductions.nanmean,
+    "np.nanmax": nan_reductions.nanmax,
+    "np.nanmin": nan_reductions.nanmin,
+    "np.nanvar": nan_reductions.nanvar,
+    "np.nanstd": nan_reductions.nanstd,
+    "np.nanmedian": nan_reductions.nanmedian,
+    "np.nancumsum": lambda a, axis=None, dtype=None: nan_reductions.nancumulative(np.add, a, axis, dtype),
+    "np.nancumprod": lambda a, axis=None, dtype=None: nan_reductions.nancumulative(np.multiply, a, axis, dtype),
+    "np.cumsum": lambda a, axis=None, dtype=None: dense_sequences.cumulative(np.add, a, axis, dtype),
+    "np.cumprod": lambda a, axis=None, dtype=None: dense_sequences.cumulative(np.multiply, a, axis, dtype),
+    "np.cumulative_sum": _cumulative(np.add),
+    "np.cumulative_prod": _cumulative(np.multiply),
     # products
     "np.dot": matrix_products.dot,
     "np.inner": matrix_products.inner,
@@ -151,6 +197,13 @@ FUNCTIONS: dict[str, Function] = {
     "np.nonzero": choice_functions.nonzero,
     "np.argwhere": _argwhere,
     "np.flatnonzero": _flatnonzero,
+    "np.isin": ordered_entries.isin,
+    # order
+    "np.sort": ordered_entries.sort,
+    "np.argsort": ordered_entries.argsort,
+    "np.searchsorted": ordered_entries.searchsorted,
+    "np.median": ordered_entries.median,
+    "np.unique": ordered_entries.unique,
     # shapes
     "np.transpose": lambda a, axes=None: shape.transposed(a, axes),
     "np.permute_dims": lambda a, axes=None: shape.transposed(a, axes),
@@ -182,7 +235,11 @@ FUNCTIONS: dict[str, Function] = {
     "np.dstack": rearranged_entries.dstack,
     "np.column_stack": rearranged_entries.column_stack,
     "np.append": lambda arr, values, axis=None: join_axes.concatenated([arr, values], axis),
+    "np.take_along_axis": dense_sequences.take_along_axis,
+    "np.broadcast_arrays": _broadcast_arrays,
+    "np.pad": dense_sequences.pad,
     # parts
+    "np.unstack": dense_sequences.unstack,
     "np.array_split": split_and_repeat.array_split,
     "np.split": split_and_repeat.split,
     "np.vsplit": split_and_repeat.vsplit,
@@ -204,6 +261,8 @@ FUNCTIONS: dict[str, Function] = {
     "np.ndim": lambda a: a.ndim,
     "np.size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
     "np.result_type": _result_type,
+    "np.may_share_memory": lambda a, b, max_work=None: _shares(np.may_share_memory, a, b),
+    "np.shares_memory": lambda a, b, max_work=None: _shares(np.shares_memory, a, b),
     "np.iscomplexobj": lambda x: x.dtype.kind == "c",
     "np.isrealobj": lambda x: x.dtype.kind != "c",
 }

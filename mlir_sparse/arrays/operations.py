@@ -3,13 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mlir_sparse.arrays import choice_functions, matrix_products, rearranged_entries, reductions, reshape
+from mlir_sparse.arrays import (
+    array_namespace,
+    choice_functions,
+    matrix_products,
+    rearranged_entries,
+    reductions,
+    reshape,
+)
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.function_protocol import apply_function
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.arrays.ufunc_protocol import apply_ufunc, written
 
-__all__ = ["OPERATIONS"]
+__all__ = ["OPERATIONS", "xp"]
+
+xp = array_namespace
 
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "clip": choice_functions.clip,
@@ -23,6 +32,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "item": item,
     "matmul": matrix_products.matmul,
     "mean": reductions.mean,
+    "namespace": lambda: array_namespace,
     "nonzero": choice_functions.nonzero,
     "position": reductions.position,
     "real": choice_functions.real,

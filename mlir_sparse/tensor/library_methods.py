@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
-from mlir_sparse.errors import DenseCopyWarning, OperandError, RankError, StorageError
+from mlir_sparse.errors import DenseCopyWarning, OperandError, RankError, StorageError, UnsupportedError
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
+from mlir_sparse.tensor.python_operators import perform
 
 if TYPE_CHECKING:
     from mlir_sparse.device import Device
@@ -77,6 +78,86 @@ class LibraryMethods(ArrayMethods):
             )
         return super().trace(offset, axis1, axis2)
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Returns the array API's namespace on tensors, `ms.xp`.
+
+        Raises:
+            UnsupportedError: for a version that it does not know.
+        """
+        found = perform("namespace")
+        if api_version is not None and not "2021.12" <= api_version <= found.__array_api_version__:
+            raise UnsupportedError(
+                f"expected a version of the array API up to {found.__array_api_version__}, but got {api_version!r}"
+            )
+        return found
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """Returns `to(device)`, by the array API's name; `stream` is not needed."""
+        return self.to(device)
+
+    @property
+    def nnz(self) -> int:
+        """Returns the number of stored entries, `nse`, by SciPy's name."""
+        found: int = self.nse  # type: ignore[attr-defined]
+        return found
+
+    def getnnz(self, axis: int | None = None) -> Any:
+        """Returns the number of stored entries; of a matrix, that of each column for axis 0, of each row for axis 1."""
+        if axis is None:
+            return self.nnz
+        coordinates, _ = self.to_coo()  # type: ignore[attr-defined]
+        kept = 1 - int(axis) % 2
+        return np.bincount(coordinates[kept], minlength=self.shape[kept])
+
+    @property
+    def format(self) -> str:
+        """Returns SciPy's name of the storage: `csr`, `csc`, `bsr`, `dia`, or `coo` for any other."""
+        from mlir_sparse.tensor.borders.scipy_sparse import format_of
+
+        return format_of(self)  # type: ignore[arg-type]
+
+    @property
+    def indptr(self) -> Array:
+        """Returns the positions of csr, csc and bsr, by SciPy's name; read-only."""
+        return self._of_rows("indptr", self.storage.positions)
+
+    @property
+    def indices(self) -> Array:
+        """Returns the coordinates of csr, csc and bsr, by SciPy's name; read-only."""
+        return self._of_rows("indices", self.storage.coordinates)
+
+    @property
+    def data(self) -> Array:
+        """Returns the values, in the order of the storage."""
+        return self.storage.values
+
+    def _of_rows(self, name: str, arrays: Any) -> Array:
+        if self.format not in ("csr", "csc", "bsr"):
+            raise AttributeError(
+                f"expected csr, csc or bsr for {name}, but got {self.format}: use A.storage, or A.tocsr()"
+            )
+        found: Array = arrays[1]
+        return found
+
+    def toarray(self) -> Array:
+        """Returns `to_numpy()`, by SciPy's name."""
+        found: Array = self.to_numpy()  # type: ignore[attr-defined]
+        return found
+
+    todense = toarray
+
+    def tocsr(self) -> Any:
+        """Returns SciPy's csr_array, on the same memory if the tensor is CSR."""
+        return self.to_scipy().tocsr()
+
+    def tocsc(self) -> Any:
+        """Returns SciPy's csc_array, on the same memory if the tensor is CSC."""
+        return self.to_scipy().tocsc()
+
+    def tocoo(self) -> Any:
+        """Returns SciPy's coo_array."""
+        return self.to_scipy().tocoo()
+
     def _as_operator(self) -> Any:
         if len(self.shape) != 2:
             raise RankError(f"expected a matrix as a linear operator, but got a tensor of shape {self.shape}")
@@ -91,7 +172,8 @@ class LibraryMethods(ArrayMethods):
         if caller == "scipy.sparse":
             return _left_to_the_tensor(self)
         size = self.size * self.storage.values.itemsize
-        if size > _LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20:
+        # scikit-learn takes SciPy's sparse arrays as they are, and all else as dense ones.
+        if caller == "sklearn" or (size > _LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20):
             warnings.warn(
                 f"a dense array of {size} bytes is made of a sparse tensor of {self.nbytes} bytes: {_WAY_OUT}",
                 DenseCopyWarning,
@@ -170,10 +252,9 @@ class LibraryMethods(ArrayMethods):
 
 
 def _caller() -> str | None:
-    """Returns `scipy.sparse` if its code asks for the dense array; None for any other."""
-    frame = sys._getframe(2)
-    name = frame.f_globals.get("__name__", "")
-    return "scipy.sparse" if name == "scipy.sparse" or name.startswith("scipy.sparse.") else None
+    """Returns `scipy.sparse` or `sklearn` if its code asks for the dense array; None for any other."""
+    name = f"{sys._getframe(2).f_globals.get('__name__', '')}."
+    return next((package for package in ("scipy.sparse", "sklearn") if name.startswith(f"{package}.")), None)
 
 
 def _left_to_the_tensor(tensor: Any) -> Array:

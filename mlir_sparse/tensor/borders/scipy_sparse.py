@@ -26,7 +26,7 @@ from mlir_sparse.tensor.validate import storage_of_levels
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["default_encoding", "is_scipy", "storage_of_scipy", "to_scipy"]
+__all__ = ["default_encoding", "format_of", "is_scipy", "storage_of_scipy", "to_scipy"]
 
 
 def is_scipy(source: object) -> bool:
@@ -142,6 +142,11 @@ def to_scipy(tensor: SparseTensor) -> Any:
         values = values.copy() if values is tensor.storage.values else values
         return scipy.sparse.coo_array((values, tuple(dims)), shape=tensor.shape)
     return _rows_to_scipy(tensor, scipy.sparse, kind)
+
+
+def format_of(tensor: SparseTensor) -> str:
+    """Returns SciPy's name of the format that a tensor becomes."""
+    return "dia" if is_diagonals(tensor.encoding) else _scipy_format(tensor) or "coo"
 
 
 def _scipy_format(tensor: SparseTensor) -> str | None:

@@ -1,0 +1,288 @@
+"""The array API standard's namespace on sparse tensors: `ms.xp`, and what `A.__array_namespace__()` returns.
+
+Functions are NumPy's, which tensors answer by its protocols, under the standard's names. Results that have values
+everywhere are NumPy's arrays, and every function takes both. Creation functions are those of the package.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from functools import cache
+from math import e, inf, nan, pi
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.creation import arange, empty, eye, full, linspace, ones, tril, triu, zeros
+from mlir_sparse.arrays.numpy_functions import FUNCTIONS
+from mlir_sparse.dtypes import DTYPES, TRUTH
+from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+
+__all__ = [
+    "__array_namespace_info__",
+    "arange",
+    "asarray",
+    "can_cast",
+    "e",
+    "empty",
+    "eye",
+    "finfo",
+    "from_dlpack",
+    "full",
+    "iinfo",
+    "inf",
+    "isdtype",
+    "linalg",
+    "linspace",
+    "meshgrid",
+    "nan",
+    "newaxis",
+    "ones",
+    "pi",
+    "result_type",
+    "tril",
+    "triu",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unstack",
+    "zeros",
+]  # and the names of `_STANDARD`
+
+__array_api_version__ = "2024.12"
+newaxis = None
+
+_SAME_NAME = (
+    "abs add all any argmax argmin argsort astype bitwise_and bitwise_or bitwise_xor broadcast_arrays "
+    "broadcast_to ceil clip conj copysign cos cosh count_nonzero cumulative_prod cumulative_sum diff divide "
+    "empty_like equal exp expand_dims expm1 flip floor floor_divide full_like greater greater_equal hypot "
+    "imag isfinite isin isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and logical_not "
+    "logical_or logical_xor matmul max maximum mean min minimum moveaxis multiply negative nextafter nonzero "
+    "not_equal ones_like pad positive prod real reciprocal remainder repeat reshape roll round searchsorted sign "
+    "signbit sin sinh sort sqrt square squeeze stack std subtract sum take take_along_axis tan tanh tensordot tile "
+    "trunc var where zeros_like"
+)
+# The standard's names of functions, with NumPy's where these differ.
+_STANDARD: dict[str, str] = {
+    **{name: name for name in str(_SAME_NAME).split()},
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "concat": "concatenate",
+    "matrix_transpose": "matrix_transpose",
+    "permute_dims": "transpose",
+    "pow": "power",
+    "vecdot": "linalg.vecdot",
+}
+_LINALG = "cross det diagonal matmul matrix_norm matrix_power matrix_transpose outer tensordot trace vecdot vector_norm"
+# The standard's options that NumPy names otherwise.
+_OPTIONS = {"std": {"correction": "ddof"}, "var": {"correction": "ddof"}}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TYPES:
+        return _TYPES[name]
+    if name in _STANDARD:
+        return _function(name, _STANDARD[name])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_STANDARD, *_TYPES})
+
+
+@cache
+def _function(name: str, numpys: str) -> Callable[..., Any]:
+    ours = FUNCTIONS.get(f"np.{numpys}")
+    theirs: Any = np
+    for part in numpys.split("."):
+        theirs = getattr(theirs, part, None)
+    renamed = _OPTIONS.get(name, {})
+
+    def apply(*given: Any, **options: Any) -> Any:
+        options = {renamed.get(key, key): value for key, value in options.items()}
+        if name in ("sort", "argsort"):
+            options["kind"] = "stable" if options.pop("stable", True) else None
+            if options.pop("descending", False):
+                return _descending(name, given[0], options)
+        if ours is not None and any(isinstance(one, SparseTensor) for one in _flat(given)):
+            return ours(*given, **options)
+        if theirs is None:
+            raise UnsupportedError(f"expected a NumPy with {numpys} for xp.{name} of arrays, but got {np.__version__}")
+        return theirs(*given, **options)
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"Returns NumPy's `{numpys}`, by the name and with the options of the array API standard."
+    return apply
+
+
+def _flat(given: tuple[Any, ...]) -> list[Any]:
+    return [part for one in given for part in (one if isinstance(one, list | tuple) else (one,))]
+
+
+def _descending(name: str, x: Any, options: dict[str, Any]) -> Any:
+    axis = options.get("axis", -1)
+    if name == "sort":
+        return np.flip(np.sort(x, axis=axis), axis)
+    backwards = np.argsort(np.flip(np.asarray(x), axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+_TYPES = MappingProxyType({dtype.numpy_name: dtype.numpy for dtype in DTYPES if dtype.package == "numpy"})
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
+    """Returns sparse arrays as tensors, and all else as NumPy's arrays, which this namespace's functions take too.
+
+    Raises:
+        OperandError: for another device than the host, and for copy=False where a copy is needed.
+    """
+    if device not in (None, "cpu"):
+        raise OperandError(f"expected device='cpu', but got {device!r}: use .to({device!r})")
+    if not (isinstance(obj, SparseTensor) or is_sparse_source(obj)):
+        array = np.asarray(obj, dtype=dtype)
+        return array.copy() if copy and array is obj else array
+    found = tensor(obj) if dtype is None else tensor(obj, dtype=dtype)
+    if copy is False and dtype is not None and found.dtype != getattr(obj, "dtype", None):
+        raise OperandError("expected copy to be allowed to change the element type, but got copy=False")
+    return found.copy() if copy else found
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Returns an array that speaks DLPack as NumPy's."""
+    return np.from_dlpack(x)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """Returns the parts of an array along an axis, without that axis."""
+    if isinstance(x, SparseTensor):
+        found: tuple[Any, ...] = FUNCTIONS["np.unstack"](x, axis=axis)
+        return found
+    return tuple(np.moveaxis(x, axis, 0))
+
+
+_All = namedtuple("_All", "values indices inverse_indices counts")
+_Counts = namedtuple("_Counts", "values counts")
+_Inverse = namedtuple("_Inverse", "values inverse_indices")
+
+
+def unique_values(x: Any, /) -> Any:
+    """Returns the distinct elements; each NaN is one."""
+    return np.unique(x, equal_nan=False)
+
+
+def unique_counts(x: Any, /) -> Any:
+    """Returns the distinct elements, and how often each is there."""
+    return _Counts(*np.unique(x, return_counts=True, equal_nan=False))
+
+
+def unique_inverse(x: Any, /) -> Any:
+    """Returns the distinct elements, and for each element which of them it is."""
+    values, inverse = np.unique(x, return_inverse=True, equal_nan=False)
+    return _Inverse(values, np.reshape(inverse, x.shape))
+
+
+def unique_all(x: Any, /) -> Any:
+    """Returns distinct elements, where each is first, which of them each element is, and how often each is there."""
+    values, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    return _All(values, first, np.reshape(inverse, x.shape), counts)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+    """Returns NumPy's `meshgrid` of dense vectors."""
+    return list(np.meshgrid(*arrays, indexing=indexing))  # type: ignore[call-overload]
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """Returns the common element type of arrays, tensors, types and numbers."""
+    return np.result_type(*(one.dtype if isinstance(one, SparseTensor) else one for one in arrays_and_dtypes))
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Returns whether one element type may be cast to another without loss."""
+    return np.can_cast(from_.dtype if isinstance(from_, SparseTensor) else from_, to)
+
+
+def finfo(type: Any, /) -> Any:
+    """Returns the limits of a floating-point type."""
+    return np.finfo(getattr(type, "dtype", type))
+
+
+def iinfo(type: Any, /) -> Any:
+    """Returns the limits of an integer type."""
+    return np.iinfo(getattr(type, "dtype", type))
+
+
+_KINDS = {
+    TRUTH.numpy_name: TRUTH.kind,
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Returns whether an element type is of a kind, which the standard names.
+
+    Raises:
+        OperandError: for a kind that the standard does not have.
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, one) for one in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise OperandError(f"expected one of {', '.join(_KINDS)}, but got {kind!r}")
+        return np.dtype(dtype).kind in _KINDS[kind]
+    return bool(np.dtype(dtype) == np.dtype(kind))
+
+
+linalg = SimpleNamespace(
+    **{name: _function(f"linalg.{name}", f"linalg.{name}") for name in _LINALG.split() if hasattr(np.linalg, name)}
+)
+
+
+class _Info:
+    """What the standard asks of a namespace."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Returns whether shapes depend on data, and the greatest number of dimensions."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """Returns the device of new tensors."""
+        return "cpu"
+
+    def devices(self) -> list[str]:
+        """Returns the devices of this namespace."""
+        return ["cpu"]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """Returns the element types of new tensors."""
+        names = {"real floating": float, "complex floating": complex, "integral": int, "indexing": int}
+        return {kind: np.dtype(type) for kind, type in names.items()}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """Returns the element types of a kind."""
+        return {name: dtype for name, dtype in _TYPES.items() if kind is None or isdtype(dtype, kind)}
+
+
+def __array_namespace_info__() -> _Info:  # noqa: N807
+    """Returns what the standard asks of a namespace: devices, element types and capabilities."""
+    return _Info()
