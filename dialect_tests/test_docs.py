@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html import unescape
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
 from mlir_sparse.strategies import STRATEGIES
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-PAGES = ("user_modules", "exploring", "statement_plans", "pictures", "level_formats", "level_space")
+PAGES = ("user_modules", "exploring", "statement_plans", "gradients", "pictures", "level_formats", "level_space")
 # Storage that MLIR has no text for, by hand; the row and column blocks it has text for, but no loops.
 FOREIGN = {
     "SlotELL", "CountedELL", "DIA", "Banded", "PackedLower", "PackedUpper", "Skyline", "UpperSkyline", "RowIntervals",
@@ -150,6 +151,19 @@ def test_passes_are_explored(pages: dict[str, str]) -> None:
     assert "status 1" in page
     assert page.count('<img src="data:image/webp;base64,UklG') == 4
     assert "Traceback" not in page
+
+
+def test_gradients_are_computed(pages: dict[str, str]) -> None:
+    page = unescape(pages["gradients"])
+    assert "dA(i,j) = dY(i,k) * B(j,k) if A(i,j)\ndB(j,k) = dY(i,k) * A(i,j)" in page
+    assert "at_X(i,m) = 1 if I(i) == m" in page
+    assert "[[1. 1.]\n [0. 0.]\n [2. 2.]]" in page
+    assert "[[0. 5.]\n [7. 0.]]" in page
+    if find_spec("torch"):
+        assert "torch.sparse_csr [7.0, 5.0] [[3.0, 3.0], [2.0, 2.0]]" in page
+        assert "entries=2, bias=True) [2.0, 3.0]" in page
+    if find_spec("jax"):
+        assert "Array([1., 1.], dtype=float32), Array([3., 2.], dtype=float32)" in page
 
 
 def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:

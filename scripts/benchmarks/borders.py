@@ -17,6 +17,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 import mlir_sparse as ms
+from benchmarks.gradients import gradient_over_forward, gradient_over_torch
 
 __all__ = ["BORDERS", "Border"]
 
@@ -103,4 +104,9 @@ BORDERS: Mapping[str, Border] = {
         for way in ("in", "out")
     },
     "triangle in CSC, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSC")),
+    "gradient of SpMM, over the product": Border("x", 3, gradient_over_forward),
+    **{
+        f"SpMM with gradient, over PyTorch's {layout}": Border("x", 1, partial(gradient_over_torch, layout))
+        for layout in ("CSR", "COO")
+    },
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from doc_pages import (
     architecture,
     exploring,
+    gradients,
     guide,
     level_formats,
     level_space,
@@ -22,6 +23,7 @@ PAGES = {
     "user_modules": user_modules.page,
     "exploring": exploring.page,
     "statement_plans": statement_plans.page,
+    "gradients": gradients.page,
     "pictures": pictures.page,
     "level_formats": level_formats.page,
     "level_space": level_space.page,

@@ -16,6 +16,7 @@ TITLES = {
     "user_modules.html": "Modules of your own",
     "exploring.html": "What every pass does",
     "statement_plans.html": "Plans of whole statements",
+    "gradients.html": "Gradients",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",
     "level_space.html": "Rewriting to level space",
