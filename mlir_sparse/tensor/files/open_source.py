@@ -132,10 +132,13 @@ class _Parts(TensorSource):
             [start + end for end in part.bounds(limit)] for start, part in zip(self._starts, self._parts, strict=False)
         ]
         merged = sorted({bound for part in ends for bound in part})
-        kept = [merged[0]]
+        kept, size = [merged[0]], 0
         for low, high in pairwise(merged):  # small parts are read together
-            if low != kept[-1] and self.nbytes_between(kept[-1], high) > limit:
+            own = self.nbytes_between(low, high)
+            if low != kept[-1] and size + own > limit:
                 kept.append(low)
+                size = 0
+            size += own
         return [*kept, merged[-1]] if len(merged) > 1 else [0, self.shape[self.axis]]
 
     def __repr__(self) -> str:
