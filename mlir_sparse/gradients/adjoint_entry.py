@@ -107,7 +107,7 @@ def check_ring(semiring: str | Semiring | None) -> None:
     if ring != semiring_named("plus_times"):
         raise UnsupportedError(
             f"expected the sums and products of numbers, which have derivatives, but got the semiring {ring.name}: "
-            "write it in notation, as in y(i) = min(j : A(i,j) + x(j)) of arrays, whose derivative selects the least values"
+            "write it in notation, as in y(i) = min(j : A(i,j) + x(j)) of arrays, which selects the least values"
         )
 
 
