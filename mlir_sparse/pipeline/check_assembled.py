@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.encoding import Encoding, LevelFormat, encoding
+from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.errors import SparseError
 from mlir_sparse.loops import build_operations as build
@@ -81,22 +81,18 @@ class _Checks:
         """Writes them."""
         count = build.constant(1)
         for level, kind in enumerate(self._storage.level_types):
-            match kind.format:
-                case LevelFormat.DENSE:
-                    count = build.multiply(count, build.constant(self._sizes[level]))
-                case LevelFormat.COMPRESSED:
-                    count = self._compressed(level, count)
-                case LevelFormat.LOOSE_COMPRESSED:
-                    count = self._loose(level, count)
-                case LevelFormat.SINGLETON if level in self._in_gaps:
-                    pass
-                case LevelFormat.SINGLETON:
-                    self._in_range(level, build.constant(0), count)
-                case LevelFormat.STRUCTURED if kind.n is not None:
-                    count = build.multiply(count, build.constant(kind.n))
-                    self._in_range(level, build.constant(0), count)
-                case _:
-                    return
+            functions = kind.functions
+            if functions.is_axis:
+                return  # of batches the dialect has no loops
+            if functions.is_segmented:
+                count = self._loose(level, count) if functions.has_gaps else self._compressed(level, count)
+            elif functions.has_full_loop:
+                count = build.multiply(count, build.constant(self._sizes[level]))
+            elif kind.n is not None:
+                count = build.multiply(count, build.constant(kind.n))
+                self._in_range(level, build.constant(0), count)
+            elif level not in self._in_gaps:
+                self._in_range(level, build.constant(0), count)
         self._at_least(self._values, count, "values")
 
     def _compressed(self, level: int, parents: ir.Value) -> ir.Value:
@@ -136,7 +132,7 @@ class _Checks:
     def _chained_below(self, level: int) -> list[int]:
         """Returns the singleton levels that follow one, whose positions are its own."""
         kinds = self._storage.level_types[level + 1 :]
-        chained = itertools.takewhile(lambda kind: kind.format is LevelFormat.SINGLETON, kinds)
+        chained = itertools.takewhile(lambda kind: kind.functions.is_chained, kinds)
         return [level + 1 + place for place, _ in enumerate(chained)]
 
     def _in_range(self, level: int, begin: ir.Value, end: ir.Value) -> None:
