@@ -111,7 +111,10 @@ def test_modules_say_what_they_export() -> None:
 
 
 def _export_faults(module: str) -> list[str]:
-    loaded = importlib.import_module(module)
+    try:
+        loaded = importlib.import_module(module)
+    except mlir_sparse.MissingPackageError:  # what stands on PyTorch or JAX says so without them
+        return []
     exported = getattr(loaded, "__all__", [])
     faults = [] if (loaded.__doc__ or "").strip() else ["no docstring"]
     faults += [f"{name} twice" for name, count in Counter(exported).items() if count > 1]

@@ -8,13 +8,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.encoding import Encoding, encoding
-from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.errors import SparseError
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.operation_index import Seen
+
+if TYPE_CHECKING:
+    from mlir_sparse.encoding import Encoding
 
 __all__ = ["check_assembled_tensors"]
 
@@ -45,6 +47,8 @@ def check_assembled_tensors(seen: Seen, options: Mapping[str, str]) -> bool:
 
 def _storage_of(op: ir.Operation) -> tuple[Encoding, tuple[int, ...]] | None:
     """Returns the encoding of an assembled tensor and the sizes of its levels; None where they are not known."""
+    from mlir_sparse.encoding import encoding  # few programs assemble tensors: the compiler's process loads it for them
+
     kind = ir.RankedTensorType(op.results[0].type)
     if min(kind.shape, default=0) < 0:  # MLIR's mark of an open extent
         return None
@@ -65,6 +69,8 @@ class _Checks:
     """
 
     def __init__(self, op: ir.Operation, storage: Encoding, sizes: tuple[int, ...]) -> None:
+        from mlir_sparse.encoding.buffer_layout import level_buffers  # likewise
+
         *buffers, self._values = list(op.operands)
         self._storage, self._sizes = storage, sizes
         self._positions: dict[int, ir.Value] = {}

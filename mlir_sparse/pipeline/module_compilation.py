@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sparse.errors import CompileError, CompilerCrash, ModuleError, SparseError
-from mlir_sparse.migration import migrated
 from mlir_sparse.pipeline.compiler_process import answer_of
 from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_messages import DeclaredFunction, Diagnostic, ModuleOutcome, ModuleRequest
@@ -81,6 +80,8 @@ def invalid_module(source: Source, diagnostics: Sequence[Diagnostic]) -> ModuleE
 
 def _older_spellings(source: Source) -> str | None:
     """Returns what to do about spellings of older releases in a module; None where it has none."""
+    from mlir_sparse.migration import migrated  # for this message alone
+
     try:
         found = migrated(source.text, source.name)
     except SparseError:

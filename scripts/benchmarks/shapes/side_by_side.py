@@ -22,8 +22,8 @@ def side_by_side(folder: Path) -> str:
     latest: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.json"), key=lambda path: path.name):
         record = json.loads(path.read_text())
-        if not any(row.get("group") and row.get("ratios") for row in record["results"]):
-            continue  # whole statements, which have no kernels
+        if not any(row.get("group") and row.get("ratios") for row in record.get("results", ())):
+            continue  # whole statements and pieces, which have no kernels
         section = f", {path.stem.rpartition('-')[2]}" if path.stem.count("-") > 3 else ""
         latest[f"{processor_of(record['machine'])}{section}"] = record
     columns = {name: _means(record) for name, record in latest.items()}
