@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sl
 
 import mlir_sparse as ms
+from mlir_sparse.linalg.linear_map import LinearMap
 
 RNG = np.random.default_rng(21)
 
@@ -194,3 +195,17 @@ def test_factors_that_nobody_has() -> None:
 
     with pytest.raises(ms.OperandError):
         ms.linalg.ILU0(Opaque())
+
+
+def test_systems_are_solved_in_the_precision_of_matrix_and_sides() -> None:
+    narrow = ms.tensor(S.astype(np.float32))
+    for b in (B, B * 1e200, B * (1 + 2j)):
+        found = ms.linalg.solve(narrow, b)
+        assert found.dtype == b.dtype
+        np.testing.assert_allclose(S @ found, b, rtol=1e-12)
+    assert ms.linalg.solve(narrow, B.astype(np.float32)).dtype == np.float32
+
+
+def test_what_every_map_has_is_no_map_by_itself() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        LinearMap(3, np.dtype("f8"))  # type: ignore[abstract]

@@ -194,3 +194,13 @@ def test_slices_and_sources() -> None:
     np.testing.assert_allclose(
         ms.linalg.solve_triangular(dense, np.ones(10)), expected(dense, np.ones(10), True, False)
     )
+
+
+def test_rows_out_of_order_and_with_repeats_are_solved_with_as_they_sum() -> None:
+    """Their layout is that of CSR; where the diagonal is must not be guessed from it."""
+    loose = "(i, j) -> (i : dense, j : compressed(nonunique, nonordered))"
+    A = ms.SparseTensor.from_levels(loose, (2, 2), [None, [0, 1, 4]], [None, [0, 1, 0, 0]], [2.0, 3.0, 0.5, 0.5])
+    b = np.array([2.0, 4.0])
+    for found in (ms.linalg.solve_triangular(A, b), ms.linalg.ILU0(A).solve(b), ms.linalg.solve(A, b)):
+        np.testing.assert_allclose(found, [1.0, 1.0])
+    np.testing.assert_allclose(ms.linalg.IC0(A.T @ A).factor.to_numpy(), np.linalg.cholesky((A.T @ A).to_numpy()))

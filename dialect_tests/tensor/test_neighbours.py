@@ -15,6 +15,7 @@ import pytest
 
 import mlir_sparse as ms
 from mlir_sparse.tensor.borders import jax_sparse
+from mlir_sparse.tensor.borders.imported_library import index_pair
 from mlir_sparse.tensor.borders.neighbours import NEIGHBOURS, neighbour_of
 
 RNG = np.random.default_rng(22)
@@ -357,9 +358,10 @@ def test_what_is_refused() -> None:
 
 
 @pytest.mark.parametrize("library", [one.name for one in NEIGHBOURS if one.name != "anndata"])
-def test_missing_packages_are_named(library: str) -> None:
-    if importlib.util.find_spec(PACKAGES[library]) is not None:
-        pytest.skip(f"{PACKAGES[library]} is installed")
+def test_missing_packages_are_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGES[library]]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, PACKAGES[library], None)
     with pytest.raises(ms.MissingPackageError, match="pip install"):
         ms.tensor(np.eye(3)).to(library)
 
@@ -387,3 +389,55 @@ def test_attributes_decide_and_not_the_module_alone() -> None:
 
     assert neighbour_of(Other()) is None
     assert neighbour_of(Like()) is not None
+
+
+def test_arrays_of_another_order_than_those_before() -> None:
+    """What arrays become is kept by their types; the columns of an array in Fortran's order are not interleaved."""
+
+    class Eager:
+        device = ""
+
+        def __init__(self, array: Any) -> None:
+            self._array = np.asarray(array)
+
+        def numpy(self) -> Any:
+            return self._array
+
+    class SparseTensor:
+        __module__ = "tensorflow.python.framework.sparse_tensor"
+        indices: Any
+        values: Any
+        dense_shape: Any
+
+        def __init__(self, indices: Any, values: Any) -> None:
+            self.indices, self.values, self.dense_shape = Eager(indices), Eager(values), Eager(MATRIX.shape)
+
+    places, values = np.argwhere(MATRIX), MATRIX[MATRIX != 0]
+    orders = (places, places, np.asfortranarray(places), np.repeat(places, 2, axis=0)[::2], places)
+    for indices in orders:
+        for stored in (values, np.repeat(values, 2)[::2]):
+            A = ms.tensor(SparseTensor(indices, stored))
+            same(A, MATRIX)
+            np.testing.assert_allclose(
+                ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=np.ones(MATRIX.shape[1])), MATRIX.sum(1)
+            )
+
+
+def test_entries_out_of_order_or_repeated_are_not_said_to_be_in_order() -> None:
+    loose = "(i, j) -> (i : dense, j : compressed(nonunique, nonordered))"
+    A = ms.SparseTensor.from_levels(loose, (2, 2), [None, [0, 1, 4]], [None, [0, 1, 0, 0]], [2.0, 3.0, 0.5, 0.5])
+    assert index_pair(A) is None
+    assert index_pair(A.convert("CSR")) is not None
+
+
+def test_a_group_without_a_shape_is_named_however_it_comes(tmp_path: Path) -> None:
+    h5py = package("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        group = file.create_group("X")
+        group.attrs["encoding-type"] = "csr_matrix"
+        for name, array in (("data", [1.0]), ("indices", [0]), ("indptr", [0, 1])):
+            group[name] = np.array(array)
+        with pytest.raises(ms.FileFormatError, match=r"a shape of two extents, but got no such shape in /X"):
+            ms.tensor(group)
+    with pytest.raises(ms.FileFormatError, match=r"X: expected a shape of two extents among the attributes"):
+        ms.read(tmp_path / "a.h5")

@@ -251,3 +251,13 @@ def test_importing_the_package_does_not_import_pytorch() -> None:
     code = "import mlir_sparse as ms, sys; ms.torch.kernel; print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def test_operands_without_data_give_results_without_data() -> None:
+    spmm = ms.torch.kernel("Y(i,k) = A(i,j) * B(j,k)")
+    A, B = torch.ones(4, 3, dtype=torch.float64), torch.ones(3, 2, dtype=torch.float64)
+    for left, right in ((A, B.to("meta")), (A.to("meta"), B), (A.to("meta"), B.to("meta"))):
+        found = spmm(left, right)
+        assert found.device.type == "meta"
+        assert found.shape == (4, 2)
+    assert spmm(A, B).device.type == "cpu"

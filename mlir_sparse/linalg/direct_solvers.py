@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.errors import ExtentError, MissingPackageError, OperandError, SingularMatrixError
 from mlir_sparse.linalg.linear_map import LinearMap
-from mlir_sparse.linalg.operands import least_type, square_matrix
+from mlir_sparse.linalg.operands import least_type, right_sides, square_matrix
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["DirectSolver", "factorized", "solve"]
@@ -34,7 +34,10 @@ def solve(A: Any, b: Any, method: str = "superlu") -> Array:
     >>> solve(tensor([[2.0, 1.0], [1.0, 3.0]]), np.array([3.0, 4.0])).round(12)
     array([1., 1.])
     """
-    return factorized(A, method).solve(b)
+    matrix = square_matrix(A)
+    sides = right_sides(b, matrix.shape[0])
+    # In the precision of both; the parts of complex sides are solved for one by one.
+    return factorized(matrix.astype(least_type(matrix.dtype, sides.real.dtype)), method).solve(sides)
 
 
 def factorized(A: Any, method: str = "superlu") -> DirectSolver:
@@ -42,7 +45,7 @@ def factorized(A: Any, method: str = "superlu") -> DirectSolver:
 
     Args:
         A: a square matrix: a tensor, or anything `tensor` takes. Values that are written to it later do not change
-            the factors.
+            the factors. Systems are solved in its element type, f32 at least, whatever that of their right sides is.
         method: `superlu` (SciPy's), `umfpack` (the package scikit-umfpack) or `pardiso` (the package pypardiso).
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from mlir_sparse.tensor.level_storage import Array
 __all__ = ["LinearMap"]
 
 
-class LinearMap:
+class LinearMap(ABC):
     """The inverse of a matrix, or of one like it, that is applied and not computed.
 
     It has the methods of SciPy's linear operators, so that `scipy.sparse.linalg.cg(A, b, M=...)` takes it. It can be
@@ -54,6 +55,6 @@ class LinearMap:
         given = right_sides(b, self.shape[0])
         return np.array(given, least_type(self.dtype, given.dtype), order="C", ndmin=1)
 
+    @abstractmethod
     def _applied(self, sides: Array, *, adjoint: bool) -> Array:
         """Returns the map's values for right sides, which it may overwrite."""
-        raise NotImplementedError

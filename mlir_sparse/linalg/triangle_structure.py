@@ -11,7 +11,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import SingularMatrixError
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.convert.convert import same_formats
+from mlir_sparse.tensor.convert.convert import serves_as
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["index_arrays", "solve_in_place", "with_rows"]
@@ -51,7 +51,7 @@ def solve_in_place(matrix: SparseTensor, sides: Array, *, lower: bool, unit: boo
 
 def with_rows(matrix: SparseTensor) -> SparseTensor:
     """Returns a matrix as CSR, with entries in order and without repeats; itself if it is that."""
-    return matrix if same_formats(matrix.encoding, _ROWS) and not matrix.storage.view else matrix.convert("CSR")
+    return matrix if serves_as(matrix.encoding, _ROWS) and not matrix.storage.view else matrix.convert("CSR")
 
 
 def index_arrays(matrix: SparseTensor) -> tuple[Array, Array]:
@@ -76,11 +76,11 @@ def _is_native(matrix: SparseTensor) -> bool:
     encoding = matrix.encoding
     if matrix.storage.view:
         return False
-    return same_formats(encoding, _ROWS) or same_formats(encoding, _COLUMNS) or _has_square_blocks(encoding)
+    return serves_as(encoding, _ROWS) or serves_as(encoding, _COLUMNS) or _has_square_blocks(encoding)
 
 
 def _has_square_blocks(encoding: Encoding) -> bool:
     if encoding.is_permutation or encoding.lvl_rank != 4:
         return False
     block = (encoding.block_of(0), encoding.block_of(1))
-    return block[0] == block[1] > 1 and same_formats(encoding, as_encoding("BSR", block=block))
+    return block[0] == block[1] > 1 and serves_as(encoding, as_encoding("BSR", block=block))

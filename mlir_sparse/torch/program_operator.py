@@ -68,7 +68,9 @@ def program_operator() -> Any:
         program = _program(key)
         found = program.result_shapes([tuple(operand.shape) for operand in operands])
         dtypes = [torch_dtype(torch, program, name) for name in program.outputs.values()]
-        return [torch.empty(shape, dtype=dtype) for shape, dtype in zip(found, dtypes, strict=True)]
+        # Of a tensor without data results have none either; those of a graph say the device that they stand for.
+        place = next((one.device for one in operands if one.device.type == "meta"), None)
+        return [torch.empty(shape, dtype=dtype, device=place) for shape, dtype in zip(found, dtypes, strict=True)]
 
     made = torch.library.custom_op(
         "mlir_sparse::program", run, mutates_args=(), device_types="cpu",

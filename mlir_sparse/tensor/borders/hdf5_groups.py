@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.errors import FileFormatError, OperandError
+from mlir_sparse.tensor.borders.anndata_attributes import matrix_format, matrix_shape
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed
 from mlir_sparse.tensor.borders.imported_library import index_pair
 
@@ -15,20 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["group_of", "group_parts", "is_sparse_group"]
 
-_FORMATS = {"csr_matrix": "CSR", "csc_matrix": "CSC", "csr": "CSR", "csc": "CSC"}
-_KINDS = ("encoding-type", "h5sparse_format")  # of anndata since 0.7, and before
-_SHAPES = ("shape", "h5sparse_shape")
-
-
-def _attribute(source: Any, names: tuple[str, ...]) -> Any:
-    found = next((source.attrs[name] for name in names if name in source.attrs), None)
-    return found.decode() if isinstance(found, bytes) else found
-
 
 def is_sparse_group(source: Any) -> bool:
     """Returns whether a group of HDF5 or Zarr is a sparse matrix."""
-    kind = _attribute(source, _KINDS)
-    return isinstance(kind, str) and kind in _FORMATS
+    return matrix_format(source.attrs) is not None
 
 
 def group_parts(source: Any) -> ForeignParts:
@@ -37,15 +28,15 @@ def group_parts(source: Any) -> ForeignParts:
     Raises:
         FileFormatError: for a group that lacks an array or its shape.
     """
-    shape = _attribute(source, _SHAPES)
+    name, shape = matrix_format(source.attrs), matrix_shape(source.attrs)
     missing = [name for name in ("data", "indices", "indptr") if name not in source]
-    if shape is None or missing or len(shape) != 2:
+    if name is None or shape is None or missing:
         raise FileFormatError(
-            f"expected a group with data, indices, indptr and a shape of two extents, "
-            f"but got {'no ' + missing[0] if missing else f'shape {shape}'}"
+            "expected a group with data, indices, indptr and a shape of two extents, "
+            f"but got no {missing[0] if missing else 'such shape'} in {source.name}"
         )
     values, coordinates, positions = (np.asarray(source[name][...]) for name in ("data", "indices", "indptr"))
-    return compressed(_FORMATS[_attribute(source, _KINDS)], tuple(map(int, shape)), positions, coordinates, values)
+    return compressed(name, shape, positions, coordinates, values)
 
 
 def group_of(tensor: SparseTensor, group: Any = None) -> Any:

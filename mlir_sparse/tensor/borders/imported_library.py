@@ -11,7 +11,7 @@ import numpy as np
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import MissingPackageError
-from mlir_sparse.tensor.convert.convert import same_formats
+from mlir_sparse.tensor.convert.convert import serves_as
 from mlir_sparse.tensor.level_storage import Array
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ def imported(module: str, title: str, package: str) -> Any:
 
 
 def index_pair(tensor: SparseTensor) -> tuple[str, Array, Array] | None:
-    """Returns the format, positions and coordinates of CSR or CSC, both in 32 or in 64 bits; None for other storage."""
+    """Returns the format, positions and coordinates of CSR or CSC, both in 32 or in 64 bits; None for other storage.
+
+    Entries out of order or repeated are other storage.
+    """
     name = _format_of(tensor.encoding)
     positions, coordinates = tensor.storage.positions[-1], tensor.storage.coordinates[-1]
     if name is None or tensor.storage.view or positions is None or coordinates is None:
@@ -47,4 +50,4 @@ def index_pair(tensor: SparseTensor) -> tuple[str, Array, Array] | None:
 
 @lru_cache(maxsize=256)
 def _format_of(encoding: Encoding) -> str | None:
-    return next((name for name, kind in _FORMATS.items() if same_formats(encoding, kind)), None)
+    return next((name for name, kind in _FORMATS.items() if serves_as(encoding, kind)), None)

@@ -102,6 +102,7 @@ def _key(parts: ForeignParts) -> Hashable:
     arrays = (*parts.positions, *parts.coordinates)
     return (
         id(parts.encoding),
+        parts.interleaved is None,
         *[None if array is None else array.dtype for array in arrays],
         parts.values.dtype,
         parts.values.flags.c_contiguous and parts.values.flags.aligned,

@@ -25,7 +25,7 @@ from mlir_sparse.tensor.drop_entries import largest_of_groups
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
 
-__all__ = ["convert_storage", "same_formats"]
+__all__ = ["convert_storage", "same_formats", "serves_as"]
 
 
 def convert_storage(
@@ -144,8 +144,7 @@ def _holds_each_once(encoding: Encoding) -> bool:
 def _relabel(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None:
     """Returns the same storage under an encoding with the same layout and no further properties, or None."""
     given = storage.encoding
-    pairs = zip(given.level_types, encoding.level_types, strict=False)
-    if not same_formats(given, encoding) or not all(_implies(a, b) for a, b in pairs):
+    if not serves_as(given, encoding):
         return None
     if encoding.explicit_val is not None and encoding.explicit_val != given.explicit_val:
         return None
@@ -190,6 +189,18 @@ def same_formats(a: Encoding, b: Encoding) -> bool:
         return False
     pairs = zip(a.level_types, b.level_types, strict=True)
     return all(replace(x, properties=()) == replace(y, properties=()) for x, y in pairs)
+
+
+def serves_as(given: Encoding, wanted: Encoding) -> bool:
+    """Returns whether storage of an encoding is storage of another, up to widths: the layout, with all its guarantees.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> loose = encoding("(i, j) -> (i : dense, j : compressed(nonordered))")
+    >>> serves_as(encoding("CSR"), loose), serves_as(loose, encoding("CSR"))
+    (True, False)
+    """
+    pairs = zip(given.level_types, wanted.level_types, strict=False)
+    return same_formats(given, wanted) and all(_implies(a, b) for a, b in pairs)
 
 
 def _implies(given: LevelType, wanted: LevelType) -> bool:

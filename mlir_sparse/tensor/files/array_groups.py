@@ -26,6 +26,7 @@ from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import FileFormatError, MissingPackageError, OperandError, SparseError, UnsupportedError
+from mlir_sparse.tensor.borders.anndata_attributes import matrix_format, matrix_shape
 from mlir_sparse.tensor.files.file_array import FileArray
 from mlir_sparse.tensor.files.stored_levels import StoredLevels
 from mlir_sparse.tensor.level_storage import Array
@@ -209,16 +210,11 @@ def _layout(group: _Group) -> str:
     compressed = {"data", "indices", "indptr"} <= set(group.arrays)
     if "binsparse" in group.attributes:
         return "binsparse"
-    if compressed and _kind(group) in ("csr_matrix", "csc_matrix", "csr", "csc"):
+    if compressed and matrix_format(group.attributes) is not None:
         return "anndata"
     if "MATLAB_sparse" in group.attributes and {"data", "ir", "jc"} <= set(group.arrays):
         return "matlab"
     return "10x" if compressed and "shape" in group.arrays else ""
-
-
-def _kind(group: _Group) -> str:
-    found = group.attributes.get("encoding-type", group.attributes.get("h5sparse_format", ""))
-    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 def _levels_of(group: _Group) -> StoredLevels:
@@ -227,8 +223,12 @@ def _levels_of(group: _Group) -> StoredLevels:
         case "binsparse":
             return _of_binsparse(group)
         case "anndata":
-            shape = attributes.get("shape", attributes.get("h5sparse_shape"))
-            return _compressed(_kind(group)[:3].upper(), shape, arrays["indptr"], arrays["indices"], arrays["data"])
+            name, extents = matrix_format(attributes), matrix_shape(attributes)
+            if name is None or extents is None:
+                raise FileFormatError(
+                    f"{group.name}: expected a shape of two extents among the attributes, but got none"
+                )
+            return _compressed(name, extents, arrays["indptr"], arrays["indices"], arrays["data"])
         case "matlab":
             shape = int(attributes["MATLAB_sparse"]), len(arrays["jc"]) - 1
             return _compressed("CSC", shape, arrays["jc"], arrays["ir"], arrays["data"])

@@ -54,7 +54,7 @@ def read_market_blocks(stream: TextStream, head: Head, use: Callable[[TextEntrie
     """
     if head.layout == "array":
         raise UnsupportedError(
-            f"{stream.name}: expected entries, but got an array: numpy.load with mmap_mode reads parts"
+            f"{stream.name}: expected entries, but got an array, which is dense: ms.read reads it whole"
         )
 
     def pass_on(dims: tuple[Array, ...], values: Array) -> None:
