@@ -412,7 +412,7 @@ def test_arrays_of_another_order_than_those_before() -> None:
         def __init__(self, indices: Any, values: Any) -> None:
             self.indices, self.values, self.dense_shape = Eager(indices), Eager(values), Eager(MATRIX.shape)
 
-    places, values = np.argwhere(MATRIX), MATRIX[MATRIX != 0]
+    places, values = np.ascontiguousarray(np.argwhere(MATRIX)), MATRIX[MATRIX != 0]
     orders = (places, places, np.asfortranarray(places), np.repeat(places, 2, axis=0)[::2], places)
     for indices in orders:
         for stored in (values, np.repeat(values, 2)[::2]):
