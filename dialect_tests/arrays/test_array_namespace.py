@@ -178,7 +178,7 @@ def test_random() -> None:
     assert A.nse == 300
     assert A.encoding.crd_width == 32
     np.testing.assert_array_equal(A.to_numpy(), ms.random((30, 40), 0.25, rng=7).to_numpy())
-    assert ms.random((10**9, 10**9), 1e-15, rng=0).nse == 1000
+    assert ms.random((10**9, 10**9), 1e-15, encoding="DCSR", rng=0).nse == 1000
     assert ms.random(5, 0).nse == 0
     assert ms.random((3, 3), 1, encoding="COO").nse == 9
     with pytest.raises(ms.OperandError, match="from 0 to 1"):

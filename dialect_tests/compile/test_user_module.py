@@ -392,6 +392,7 @@ def test_a_program_may_die_or_never_end_in_a_child(spmv: ms.UserModule) -> None:
 def test_an_endless_program_is_interrupted() -> None:
     script = f"""
 import os, signal, threading, mlir_sparse as ms
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs have it ignored
 m = ms.module({WILD!r})
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:

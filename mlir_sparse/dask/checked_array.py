@@ -133,7 +133,11 @@ class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
                 numbers = [at for at in key[1:] if isinstance(at, int) and at]
                 if key[0] in (layer, f"{layer}-piece") and pieces is not None:
                     return pieces.place(numbers[0] if numbers else 0)
-        return str(key)
+        # A kernel or a whole operand, which waits on the same worker as a piece, may be blamed for its death.
+        own = next(
+            (pieces.what for name, pieces in _known_pieces(self) if pieces is not None and name == self.name), ""
+        )
+        return f"what pieces of {own} read" if own else str(key)
 
 
 def _known_pieces(array: Any) -> Iterator[tuple[str, Pieces | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -11,11 +12,9 @@ from pathlib import Path
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import MissingPackageError, OperandError
+from mlir_sparse.testing.checks import record_input
 
-__all__ = ["RECORDING", "RecordedRun", "passes_in_lit", "recorded_runs", "recorder"]
-
-RECORDING = "MLIR_SPARSE_RECORD_CHECKS"
-"""The variable that names a folder for the inputs of FileCheck: `mlir_sparse.testing.lit` then checks nothing."""
+__all__ = ["RecordedRun", "passes_in_lit", "recorded_runs", "recorder"]
 
 _PREFIXES = ("check-prefix", "check-prefixes")
 _CONFIGURATIONS = ("lit.cfg.py", "lit.site.cfg.py", "lit.cfg", "lit.site.cfg")
@@ -46,7 +45,7 @@ def recorded_runs(path: Path) -> tuple[RecordedRun, ...]:
             f"expected a lit.cfg.py beside {path} or above, but got none: mlir-sparse lit-init {path.parent}"
         )
     with tempfile.TemporaryDirectory(prefix="mlir-sparse-checks-") as folder:
-        said = _lit(path, {RECORDING: folder})
+        said = _lit(path, {record_input.FOLDER: folder})
         found = sorted(Path(folder).glob("*.json"))
         if not said.startswith("PASS") and "\nPASS: " not in said:
             raise OperandError(f"expected the commands of {path}'s RUN lines to succeed, but got:\n{said.strip()}")
@@ -70,15 +69,7 @@ def recorder(python: str) -> str | None:
     Args:
         python: the command of Python.
     """
-    return f"{python} -c 'from {__name__} import record; record()'" if os.environ.get(RECORDING) else None
-
-
-def record() -> None:
-    """Keeps what FileCheck would have been given: its arguments and standard input."""
-    folder = os.environ[RECORDING]
-    content = {"arguments": sys.argv[1:], "input": sys.stdin.buffer.read().decode(errors="surrogateescape")}
-    number = len(list(Path(folder).glob("*.json")))
-    Path(folder, f"{number:04d}.json").write_text(json.dumps(content))
+    return f"{python} {shlex.quote(record_input.__file__)}" if os.environ.get(record_input.FOLDER) else None
 
 
 def _run(content: dict[str, object], path: Path) -> RecordedRun:
