@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from datetime import date, timedelta
 from pathlib import Path
 
 import newest_releases
+import numpy
 import pytest
 
 import mlir_sparse
@@ -73,3 +76,15 @@ def test_versions_and_pythons_agree() -> None:
     builds = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]["build"]
     assert {f"cp{version.replace('.', '')}-*" for version in told} == set(builds)
     assert min(told) == PROJECT["requires-python"].removeprefix(">=")
+
+
+def test_sources_that_are_not_built_name_the_way_out(tmp_path: Path) -> None:
+    """As in the folder of a checkout, where Python finds the sources before the installed package."""
+    (tmp_path / "mlir_sparse").symlink_to(Path(mlir_sparse.__file__).parent)
+    site = Path(numpy.__file__).parents[1]
+    code = f"import sys; sys.path[:] = [{str(tmp_path)!r}, *sys.path, {str(site)!r}]; import mlir_sparse"
+    # Without the site module there is no finder of an editable install.
+    ran = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False, cwd="/")
+    assert ran.returncode
+    assert "expected the native modules of mlir_sparse, but got sources without them in" in ran.stderr
+    assert "start Python in another folder" in ran.stderr

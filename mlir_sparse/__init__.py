@@ -11,7 +11,12 @@ require_main_interpreter()
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mlir_sparse._native import __version__
+try:
+    from mlir_sparse._native import __version__
+except ModuleNotFoundError as error:
+    from mlir_sparse.process.unbuilt_sources import unbuilt
+
+    raise unbuilt(error) from None
 from mlir_sparse.compile import (
     STAGES,
     DefinedTensor,
