@@ -243,6 +243,9 @@ def test_scipys_habits() -> None:
     assert (A.nnz, A.getnnz(), A.format) == (S.nnz, S.nnz, "csr")
     for axis in (0, 1, -1):
         np.testing.assert_array_equal(A.getnnz(axis), np.count_nonzero(MATRIX, axis))
+    for axis in (2, -3, 0.5):
+        with pytest.raises(ms.RankError, match="an axis of it, -2 to 1"):
+            A.getnnz(axis)
     for storage, form in (("CSC", "csc"), ("DIA", "dia"), ("DCSR", "coo")):
         assert A.convert(storage).format == form == A.convert(storage).to_scipy().format
     for found in (A.tocsr(), A.tocsc(), A.tocoo()):

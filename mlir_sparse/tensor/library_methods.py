@@ -102,11 +102,19 @@ class LibraryMethods(ArrayMethods):
         return found
 
     def getnnz(self, axis: int | None = None) -> Any:
-        """Returns the number of stored entries; of a matrix, that of each column for axis 0, of each row for axis 1."""
+        """Returns the number of stored entries; of a matrix, that of each column for axis 0, of each row for axis 1.
+
+        Raises:
+            RankError: for an axis that a matrix has not, and one of another tensor.
+        """
         if axis is None:
             return self.nnz
+        if len(self.shape) != 2 or axis not in (-2, -1, 0, 1):
+            raise RankError(
+                f"expected a matrix and an axis of it, -2 to 1, but got axis {axis!r} of a tensor of shape {self.shape}"
+            )
         coordinates, _ = self.to_coo()  # type: ignore[attr-defined]
-        kept = 1 - int(axis) % 2
+        kept = 1 - axis % 2
         return np.bincount(coordinates[kept], minlength=self.shape[kept])
 
     @property
