@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import select
@@ -15,6 +16,7 @@ from mlir_sparse.classes import dataclass
 
 __all__ = ["ChildEnd", "in_child"]
 
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 _MOST = 1 << 20  # bytes read at a time
 
 
@@ -41,7 +43,8 @@ class ChildEnd:
 def in_child(work: Callable[[], tuple[int, bytes]], timeout: float | None = None) -> ChildEnd:
     """Runs work in a fork of this process, and waits for it.
 
-    Ctrl-C ends the child, wherever it is, and is raised here.
+    Ctrl-C ends the child, wherever it is, and is raised here. On Linux it ends with this process, however that ends: an
+    endless program would go on without anyone.
 
     Args:
         work: returns the exit status, and bytes for this process.
@@ -53,9 +56,11 @@ def in_child(work: Callable[[], tuple[int, bytes]], timeout: float | None = None
     ours, theirs = os.pipe()
     # Ctrl-C waits until there is somebody who ends the child.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(ours)
+        _end_with(parent)
         _run(work, theirs)
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -71,6 +76,15 @@ def in_child(work: Callable[[], tuple[int, bytes]], timeout: float | None = None
     finally:
         os.close(ours)
     return ChildEnd(os.waitstatus_to_exitcode(status), content or b"", content is None)
+
+
+def _end_with(parent: int) -> None:
+    """Has the kernel kill this process when the thread ends that waits for it."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:  # it ended before it was asked for
+        os._exit(1)
 
 
 def _run(work: Callable[[], tuple[int, bytes]], answer: int) -> None:
