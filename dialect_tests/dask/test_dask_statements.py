@@ -134,7 +134,7 @@ def test_another_version_on_a_worker_is_named_before_its_first_task(monkeypatch:
     graph = dict(msd.evaluate("s = A(i,j)", A=msd.from_tensor(ms.tensor(D), pieces=2)).__dask_graph__())
     (kernel,) = [key for key in graph if isinstance(key, str) and key.startswith("kernel")]
     sent = pickle.dumps(graph[kernel])
-    monkeypatch.setattr("mlir_sparse.dask.statements.__version__", "99.0")
+    monkeypatch.setattr("mlir_sparse.dask.piece_graph.__version__", "99.0")
     with pytest.raises(ms.UnsupportedError, match=r"expected mlir_sparse .*, but got 99\.0 on the worker"):
         pickle.loads(sent)
 

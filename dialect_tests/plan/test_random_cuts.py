@@ -13,6 +13,7 @@ import mlir_sparse as ms
 from mlir_sparse.compile.statement_pieces import compile_pieces
 from mlir_sparse.notation import reads
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 
 EXTENTS = {"i": 7, "j": 6, "k": 5}
@@ -95,7 +96,7 @@ def test_every_legal_cut_is_the_whole(data: st.DataObject) -> None:
     inside = data.draw(st.lists(st.integers(0, extent), max_size=3))
     if not any(cut.operand(name) in operands for name in cut.parts):
         return
-    pieces = compile_pieces(cut, types, "dense", PLUS_TIMES, optimize="off")
+    pieces = compile_pieces(ComposedCut((cut,)), types, "dense", PLUS_TIMES, optimize="off")
     results = []
     for low, high in itertools.pairwise([0, *sorted(inside), extent]):
         parts = {

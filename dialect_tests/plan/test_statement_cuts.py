@@ -11,6 +11,7 @@ import pytest
 import mlir_sparse as ms
 from mlir_sparse.compile.statement_pieces import compile_pieces
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 
 EXTENTS = {"i": 7, "j": 6, "k": 5, "l": 4}
@@ -69,7 +70,7 @@ def _pieces(cut: StatementCut, operands: dict[str, Any], bounds: list[int], out:
     types = {
         name: value.type if isinstance(value, ms.SparseTensor) else _type(value) for name, value in operands.items()
     }
-    compiled = compile_pieces(cut, types, out, ring)
+    compiled = compile_pieces(ComposedCut((cut,)), types, out, ring)
     results = []
     for low, high in itertools.pairwise(bounds):
         parts = {

@@ -14,6 +14,7 @@ from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Apply, Assignment, AssignOp, Fold, IndexVar, Monoid, Reduce, ReduceOp, Semiring
+from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
@@ -26,14 +27,21 @@ class StatementPieces:
     """A statement that is computed in pieces.
 
     Args:
-        cut: where it is cut.
-        kernel: computes a piece; its operands are those of `cut.assignment`.
-        combine: combines the results of pieces, an array of them or two tensors; None where they follow one another.
+        cuts: where it is cut.
+        kernel: computes a piece; its operands are those of `cuts.assignment`.
+        combines: for each cut what combines the results of its pieces, an array of them or two tensors; None where they
+            follow one another.
     """
 
-    cut: StatementCut
+    cuts: ComposedCut
     kernel: CompiledKernel
-    combine: CompiledKernel | None
+    combines: tuple[CompiledKernel | None, ...]
+
+    @property
+    def cut(self) -> StatementCut:
+        """Returns the cut of a statement that is cut along one variable."""
+        (only,) = self.cuts.cuts
+        return only
 
     @property
     def output(self) -> TensorType:
@@ -42,20 +50,23 @@ class StatementPieces:
         assert isinstance(found, TensorType)  # of one statement
         return found
 
-    def joined(self, results: Sequence[Any]) -> Any:
-        """Returns the result, given those of all pieces in order."""
-        if self.cut.axis is not None:
-            return np.concatenate(results, self.cut.axis)
+    def joined(self, results: Sequence[Any], number: int = 0) -> Any:
+        """Returns what a cut has divided, given the results of all its pieces in order.
+
+        Args:
+            results: the results.
+            number: the cut, counted from 0.
+        """
+        axis, combine = self.cuts.cuts[number].axis, self.combines[number]
+        if axis is not None:
+            return np.concatenate(results, axis)
+        assert combine is not None
         found = results[0]
         if isinstance(found, SparseTensor):
             for other in results[1:]:
-                found = self._combined(P=found, Q=other)
+                found = combine(P=found, Q=other)
             return found
-        return self._combined(P=np.stack(results)) if len(results) > 1 else found
-
-    def _combined(self, **operands: Any) -> Any:
-        assert self.combine is not None
-        return self.combine(**operands)
+        return combine(P=np.stack(results)) if len(results) > 1 else found
 
 
 def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, int]) -> StatementCut:
@@ -86,12 +97,12 @@ def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, in
 
 
 def compile_pieces(
-    cut: StatementCut, types: Mapping[str, Any], out: Any, ring: Semiring, **options: Any
+    cuts: ComposedCut, types: Mapping[str, Any], out: Any, ring: Semiring, **options: Any
 ) -> StatementPieces:
     """Compiles the kernels of a cut statement.
 
     Args:
-        cut: where it is cut.
+        cuts: where it is cut.
         types: the type of each operand, by the names of the statement that is cut.
         out: the storage of the result, as `compile` takes it.
         ring: what `+` and `*` are.
@@ -100,14 +111,12 @@ def compile_pieces(
     Raises:
         UnsupportedError: for sparse results that are combined by other than a sum or a monoid.
     """
-    names = (*cut.parts, *cut.whole)
-    kernel = compile(
-        cut.assignment, out=out, semiring=ring, tensors={name: types[cut.operand(name)] for name in names}, **options
-    )
+    operands = {name: types[cuts.operand(name)] for name in cuts.names}
+    kernel = compile(cuts.assignment, out=out, semiring=ring, tensors=operands, **options)
     output = kernel.output
     assert isinstance(output, TensorType)
-    combine = None if cut.combine is None else _combining(cut.combine, output, options)
-    return StatementPieces(cut, kernel, combine)
+    combines = (None if cut.combine is None else _combining(cut.combine, output, options) for cut in cuts.cuts)
+    return StatementPieces(cuts, kernel, tuple(combines))
 
 
 def _combining(operator: ReduceOp | Monoid, output: TensorType, options: Mapping[str, Any]) -> CompiledKernel:

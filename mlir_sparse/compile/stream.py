@@ -17,6 +17,7 @@ from mlir_sparse.errors import ExtentError, OperandError, UnknownTensorError, Un
 from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, TensorVar
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.process.available_memory import bytes_of
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import type_of_given
@@ -94,7 +95,7 @@ def stream(
         name: operand_check.value_of(name, operands[name]) for name in set(map(cut.operand, cut.parts)) - set(sources)
     }
     storage = None if isinstance(out, np.ndarray) else out
-    pieces = compile_pieces(cut, types, storage, ring, threads=threads)
+    pieces = compile_pieces(ComposedCut((cut,)), types, storage, ring, threads=threads)
     if isinstance(out, np.ndarray) and pieces.output.encoding is not None:
         raise OperandError('expected out= for a dense result, but got a sparse one: add out="dense" to its notation')
     bounds = _bounds(list(sources.values()), max(1, bytes_of(memory, "memory") // _CHUNKS))

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import pairwise
 from typing import Any
 
 import dask.array
@@ -37,13 +36,16 @@ class Pieces:
 
     Args:
         what: the statement, or the source.
-        bounds: where pieces begin along the axis that is cut, and the extent.
-        nbytes: the bytes that each piece needs of its own; None where that is not known before it is computed.
+        bounds: where pieces begin along each dimension that is cut, and the extent.
+        axes: the dimension of the result that has those bounds; None where pieces are combined along them.
+        nbytes: the bytes that each piece needs of its own, the last cut's number counting fastest; None where that is
+            not known before it is computed.
         fixed: the bytes that every piece needs besides.
     """
 
     what: str
-    bounds: tuple[int, ...]
+    bounds: tuple[tuple[int, ...], ...]
+    axes: tuple[int | None, ...]
     nbytes: tuple[int, ...] | None
     fixed: int = 0
 
@@ -64,15 +66,30 @@ class Pieces:
         else:
             fitting = -(-sum(self.nbytes) // max(1, (limit - self.fixed) * 9 // 10))  # pieces are not all of a size
             way = f"give pieces={max(fitting, len(self.nbytes) + 1)}, or as many chunks"
+            if len(self.bounds) > 1:
+                way = f"give operands in smaller chunks, so that there are {max(fitting, len(self.nbytes) + 1)} pieces"
         raise TooLargeError(
             f"expected pieces of at most {in_units(limit)}, {_SHARE} of the least limit of a worker, but got "
-            f"{in_units(needed)} for {self.place(largest)}: {way}"
+            f"{in_units(needed)} for {self._place(largest)}: {way}"
         )
 
-    def place(self, number: int) -> str:
-        """Returns a piece as messages name it."""
-        low, high = self.bounds[number], self.bounds[number + 1]
-        return f"piece {number} of {self.what} ({low} to {high} of {self.bounds[-1]})"
+    def place_of(self, key: Sequence[Any], *, chunk: bool) -> str:
+        """Returns a piece as messages name it.
+
+        Args:
+            key: the numbers in its task's key: of the piece along each cut, or of a chunk along each dimension.
+            chunk: whether they are a chunk's.
+        """
+        own = [key[axis] if axis is not None and axis < len(key) else 0 for axis in self.axes] if chunk else list(key)
+        counts = [len(ends) - 1 for ends in self.bounds]
+        if len(own) != len(counts) or any(at >= count for at, count in zip(own, counts, strict=True)):
+            return f"a piece of {self.what}"
+        return self._place(int(np.ravel_multi_index(own, counts)))
+
+    def _place(self, number: int) -> str:
+        own = np.unravel_index(number, [len(ends) - 1 for ends in self.bounds])
+        ranges = [f"{ends[at]} to {ends[at + 1]} of {ends[-1]}" for ends, at in zip(self.bounds, own, strict=True)]
+        return f"piece {number} of {self.what} ({' and '.join(ranges)})"
 
 
 class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
@@ -130,9 +147,8 @@ class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
     def _place_of(self, key: Any) -> str:
         if isinstance(key, tuple):
             for layer, pieces in _known_pieces(self):
-                numbers = [at for at in key[1:] if isinstance(at, int) and at]
                 if key[0] in (layer, f"{layer}-piece") and pieces is not None:
-                    return pieces.place(numbers[0] if numbers else 0)
+                    return pieces.place_of(key[1:], chunk=key[0] == layer)
         # A kernel or a whole operand, which waits on the same worker as a piece, may be blamed for its death.
         own = next(
             (pieces.what for name, pieces in _known_pieces(self) if pieces is not None and name == self.name), ""
@@ -179,7 +195,7 @@ def _worker_limit() -> int | None:
 
 
 def chunk_bytes(array: Any) -> list[int] | None:
-    """Returns the bytes of an array's chunks, in the order of the one axis that is cut; None where not known yet."""
+    """Returns the bytes of an array's chunks, the last dimension's number counting fastest; None if not known yet."""
     if not isinstance(array._meta, SparseTensor):
         cells = np.array([1.0])
         for own in array.chunks:
@@ -189,7 +205,9 @@ def chunk_bytes(array: Any) -> list[int] | None:
     tasks = getattr(layer, "mapping", layer)
     if not isinstance(tasks, Mapping):
         return None
-    found = [_bytes_of_task(task) for task in tasks.values()]
+    if not all(isinstance(key, tuple) for key in tasks):
+        return None  # of a statement: results are not there yet
+    found = [_bytes_of_task(tasks[key]) for key in sorted(tasks)]
     return None if None in found else [size for size in found if size is not None]
 
 
@@ -204,11 +222,22 @@ def _bytes_of_task(task: Any) -> int | None:
             return None
 
 
-def pieces_of(what: str, bounds: Sequence[int], parts: Sequence[list[int] | None], results: int, fixed: int) -> Pieces:
-    """Returns what pieces take, given the bytes of each operand's parts and those of a result of one coordinate."""
-    sizes: tuple[int, ...] | None = None
-    if all(part is not None for part in parts):
-        own = [results * (high - low) for low, high in pairwise(bounds)]
-        columns = [part for part in parts if part is not None]
-        sizes = tuple(sum(column) for column in zip(own, *columns, strict=True))
-    return Pieces(what, tuple(bounds), sizes, fixed)
+def pieces_of(
+    what: str,
+    bounds: Sequence[Sequence[int]],
+    axes: Sequence[int | None],
+    parts: Sequence[Sequence[int] | None],
+    fixed: int = 0,
+) -> Pieces:
+    """Returns what pieces take.
+
+    Args:
+        what: the statement, or the source.
+        bounds: where pieces begin along each dimension that is cut, and the extent.
+        axes: the dimension of the result that has those bounds.
+        parts: for each operand, and for the result, the bytes of what each piece has of it; None where not known yet.
+        fixed: the bytes that every piece needs besides.
+    """
+    known = [part for part in parts if part is not None]
+    sizes = tuple(map(sum, zip(*known, strict=True))) if len(known) == len(parts) else None
+    return Pieces(what, tuple(map(tuple, bounds)), tuple(axes), sizes, fixed)

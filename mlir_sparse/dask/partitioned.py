@@ -1,10 +1,10 @@
-"""Tensors as `dask.array`s, cut along one dimension."""
+"""Tensors as `dask.array`s, cut along one dimension or several."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import dask.array
@@ -13,45 +13,78 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from mlir_sparse.dask.checked_array import CheckedArray, Pieces, annotate, pieces_of
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.files.open_source import source
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of"]
+__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of", "type_of_chunks"]
 
 
 _SEARCHED = 2000
 """To find bounds of more chunks by the entries before them would take seconds."""
 
 
-def from_tensor(whole: Any, /, *, pieces: int = 8, along: int | None = None) -> dask.array.Array:
+def from_tensor(whole: Any, /, *, pieces: int | Sequence[int] = 8, along: int | None = None) -> dask.array.Array:
     """Returns a tensor as a dask.array, cut so that each chunk has about as many entries.
 
-    The chunks are nodes of the graph: what a worker loses is sent again. A chunk shares the memory of the tensor in
-    this process.
+    The chunks are nodes of the graph: what a worker loses is sent again. Chunks along the dimension of the outermost
+    level share the memory of the tensor in this process.
 
     Args:
         whole: a SparseTensor, or anything that `tensor` takes.
-        pieces: the number of chunks; fewer where there are fewer rows, or blocks of them.
-        along: the dimension that is cut; that of the outermost level by default.
+        pieces: the number of chunks, fewer where there are fewer rows, or blocks of them; or one for each dimension.
+        along: the dimension that is cut, with one number; that of the outermost level by default.
+
+    Raises:
+        OperandError: for numbers of pieces below one, of other dimensions than the tensor has, and with `along`.
 
     >>> A = from_tensor(np.eye(6), pieces=3)
     >>> A.chunks, type(A.blocks[0].compute()).__name__
     (((2, 2, 2), (6,)), 'SparseTensor')
+    >>> from_tensor(np.eye(6), pieces=(2, 3)).chunks
+    ((3, 3), (2, 2, 2))
     """
     given = whole if isinstance(whole, SparseTensor) else tensor(whole)
-    if isinstance(pieces, bool) or not isinstance(pieces, int) or pieces < 1:
+    cut = _cut_dimensions(given, pieces, along)
+    name = f"tensor-{tokenize(given, cut)}"
+    tasks = {}
+    for numbers in product(*(range(len(ends) - 1) for ends in cut.values())):
+        places, at = [slice(None)] * given.ndim, [0] * given.ndim
+        for (dim, ends), number in zip(cut.items(), numbers, strict=True):
+            places[dim], at[dim] = slice(ends[number], ends[number + 1]), number
+        tasks[(name, *at)] = given[tuple(places)]
+    return array_of_chunks(name, tasks, [], given.shape, given.type, list(cut), list(cut.values()))
+
+
+def _cut_dimensions(given: SparseTensor, pieces: int | Sequence[int], along: int | None) -> dict[int, list[int]]:
+    """Returns where chunks begin along each dimension that is cut, and the extent."""
+    counts = [pieces] if isinstance(pieces, int) else list(pieces)
+    if any(isinstance(count, bool) or not isinstance(count, int) or count < 1 for count in counts):
         raise OperandError(f"expected one piece or more, but got pieces={pieces!r}")
-    parts = source(given, along=along)
-    bounds = parts.balanced(pieces)
-    name = f"tensor-{tokenize(given, bounds, parts.axis)}"
-    tasks = {
-        _key(name, number, given.ndim, parts.axis): parts.read(low, high)
-        for number, (low, high) in enumerate(pairwise(bounds))
+    if isinstance(pieces, int):
+        parts = source(given, along=along)
+        return {parts.axis: parts.balanced(pieces)}
+    if len(counts) != given.ndim or along is not None:
+        raise OperandError(
+            f"expected a number of pieces for each of {given.ndim} dimensions, without along=, but got "
+            f"pieces={pieces!r} and along={along}"
+        )
+    return {dim: _balanced(given, dim, count) for dim, count in enumerate(counts) if count > 1} or {
+        0: [0, given.shape[0]]
     }
-    return array_of_chunks(name, tasks, [], given.shape, given.type, parts.axis, bounds)
+
+
+def _balanced(given: SparseTensor, dim: int, count: int) -> list[int]:
+    """Returns where so many parts with about as many entries begin along any dimension, and the extent."""
+    extent, unit = given.shape[dim], given.encoding.block_of(dim)
+    coordinates = np.asarray(given.to_coo()[0][dim])
+    before = np.cumsum(np.bincount(coordinates // unit, minlength=-(-extent // unit)))
+    wanted = before[-1] * np.arange(1, count) / count if len(before) else np.zeros(0)
+    found = np.minimum((np.searchsorted(before, wanted) + 1) * unit, extent)
+    return sorted({0, extent, *found.tolist()}) if extent else [0, 0]
 
 
 def from_files(files: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], /, **options: Any) -> dask.array.Array:
@@ -106,8 +139,8 @@ def from_source(
         for number, (low, high) in enumerate(pairwise(bounds))
     }
     sizes = [parts.nbytes_between(low, high) for low, high in pairwise(bounds)]
-    pieces = pieces_of(label, bounds, [sizes], 0, 0)
-    return array_of_chunks(name, tasks, [], parts.shape, parts.type, parts.axis, bounds, pieces)
+    pieces = pieces_of(label, [bounds], [parts.axis], [sizes])
+    return array_of_chunks(name, tasks, [], parts.shape, parts.type, [parts.axis], [bounds], pieces)
 
 
 def _bounds(parts: TensorSource, limit: int) -> list[int]:
@@ -136,20 +169,39 @@ def meta_of(kind: TensorType) -> Any:
     return empty if kind.encoding is None else tensor(empty, kind.encoding)
 
 
+def type_of_chunks(value: Any) -> TensorType:
+    """Returns the type of an operand, of a dask.array from its meta."""
+    own = value._meta if isinstance(value, dask.array.Array) else value
+    if isinstance(own, SparseTensor):
+        return own.type
+    return TensorType(DType.of(value.dtype), (None,) * value.ndim)
+
+
 def array_of_chunks(
     name: str,
     tasks: dict[Any, Any],
     dependencies: Sequence[Any],
     shape: Sequence[int],
     kind: TensorType,
-    axis: int | None,
-    bounds: Sequence[int],
+    axes: Sequence[int | None],
+    bounds: Sequence[Sequence[int]],
     pieces: Pieces | None = None,
 ) -> CheckedArray:
-    """Returns the dask.array of tasks that give its chunks, which follow one another along one axis."""
+    """Returns the dask.array of tasks that give its chunks.
+
+    Args:
+        name: the first part of their keys, which a number for each dimension follows.
+        tasks: the tasks.
+        dependencies: the collections that they read.
+        shape: the extents.
+        kind: the type of a chunk.
+        axes: the dimensions along which chunks follow one another; None for bounds of what is no dimension of it.
+        bounds: where chunks begin along each, and the extent.
+        pieces: what tasks take.
+    """
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=list(dependencies))
-    own = tuple(high - low for low, high in pairwise(bounds))
-    chunks = tuple(own if dim == axis else (extent,) for dim, extent in enumerate(shape))
+    own = {axis: tuple(high - low for low, high in pairwise(ends)) for axis, ends in zip(axes, bounds, strict=True)}
+    chunks = tuple(own.get(dim, (extent,)) for dim, extent in enumerate(shape))
     made = CheckedArray(graph, name, chunks, meta=meta_of(kind), shape=tuple(shape))
     if pieces is not None:
         annotate(made, pieces)

@@ -1,0 +1,252 @@
+"""The graph of a statement in pieces: a task a piece, and tasks that combine results."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import dask.array
+import numpy as np
+from dask.base import tokenize
+
+from mlir_sparse._native import __version__
+from mlir_sparse.compile.statement_pieces import StatementPieces
+from mlir_sparse.dask.checked_array import Pieces, chunk_bytes, pieces_of
+from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of, nbytes_of
+from mlir_sparse.dask.image_operands import SentImage, images_sent
+from mlir_sparse.dask.partitioned import array_of_chunks, before_dash, type_of_chunks
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Assignment
+
+__all__ = ["graph_of_pieces"]
+
+_ARITY = 8
+"""So many results of pieces are combined at once, in the order of the pieces."""
+
+Numbers = tuple[int, ...]  # of a piece: one for each cut
+
+
+def graph_of_pieces(
+    statement: Assignment,
+    pieces: StatementPieces,
+    operands: Mapping[str, Any],
+    bounds: Sequence[Bounds],
+    *,
+    images: bool,
+) -> dask.array.Array:
+    """Returns the dask.array of a statement's result.
+
+    Args:
+        statement: the statement.
+        pieces: it, compiled for pieces.
+        operands: its operands by name, some of them dask.arrays.
+        bounds: where pieces begin along the variable of each cut, and the extent.
+        images: whether pieces may be sent what their parts name of an operand, with zeros in place of the rest.
+    """
+    cuts = pieces.cuts
+    arrays = {name: _in_chunks(operands[cuts.operand(name)], cuts.axes(name), bounds) for name in cuts.names}
+    sent = images_sent(pieces.cut, arrays) if images and len(bounds) == 1 else {}
+    for name in cuts.names:
+        arrays[name] = _whole_where_not_cut(arrays[name], cuts.axes(name), sent.get(name))
+    label = before_dash("".join(str(statement).split()))
+    token = tokenize(str(statement), pieces.kernel, [arrays[name] for name in arrays], bounds)
+    name, kernel = f"{label}-{token}", f"kernel-{token}"
+    tasks: dict[Any, Any] = {kernel: _Kernel(pieces)}
+    keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
+    axes, rank = [cut.axis for cut in cuts.cuts], len(statement.target.subscripts)
+    reduced = any(axis is None for axis in axes)
+    for numbers in _all_numbers(bounds):
+        key = (f"{name}-piece", *numbers) if reduced else _chunk_key(name, axes, numbers, rank)
+        tasks[key] = (_call, kernel, list(arrays), [keys[other][numbers] for other in arrays])
+    if reduced:
+        _combine(tasks, kernel, name, axes, bounds, rank)
+    extents = extents_of(operands, statement)
+    shape = [extents.get(index, 0) for index in statement.target.indices]
+    for axis, ends in zip(axes, bounds, strict=True):
+        if axis is not None:
+            shape[axis] = ends[-1]
+    collections = [value for value in arrays.values() if isinstance(value, dask.array.Array)]
+    told = _taken(statement, pieces, arrays, sent, bounds, shape)
+    return array_of_chunks(name, tasks, collections, shape, pieces.output, axes, bounds, told)
+
+
+def _all_numbers(bounds: Sequence[Bounds]) -> Iterator[Numbers]:
+    return product(*(range(len(ends) - 1) for ends in bounds))
+
+
+def _chunk_key(name: str, axes: Sequence[int | None], numbers: Numbers, rank: int) -> tuple[str | int, ...]:
+    return (name, *_place(axes, numbers, rank))
+
+
+def _place(axes: Sequence[int | None], numbers: Numbers, rank: int) -> Numbers:
+    """Returns the place of an array's chunk, given which axis of it each cut divides, and the number along each."""
+    own = {axis: number for axis, number in zip(axes, numbers, strict=True) if axis is not None}
+    return tuple(own.get(dim, 0) for dim in range(rank))
+
+
+def _in_chunks(value: Any, axes: Sequence[int | None], bounds: Sequence[Bounds]) -> Any:
+    """Returns an operand in chunks as pieces are, where a cut divides it."""
+    if all(axis is None for axis in axes):
+        return value
+    wanted = chunks_wanted(value.shape, axes, bounds)
+    if isinstance(value, dask.array.Array):
+        return value.rechunk(wanted)
+    name = f"part-{tokenize(value, wanted)}"
+    cut = [(axis, ends) for axis, ends in zip(axes, bounds, strict=True) if axis is not None]
+    tasks = {}
+    for numbers in _all_numbers([ends for _, ends in cut]):
+        places = [slice(None)] * value.ndim
+        for (axis, ends), number in zip(cut, numbers, strict=True):
+            places[axis] = slice(ends[number], ends[number + 1])
+        tasks[_chunk_key(name, [axis for axis, _ in cut], numbers, value.ndim)] = value[tuple(places)]
+    kind = type_of_chunks(value)
+    return array_of_chunks(name, tasks, [], value.shape, kind, [axis for axis, _ in cut], [ends for _, ends in cut])
+
+
+def _whole_where_not_cut(value: Any, axes: Sequence[int | None], sent: SentImage | None) -> Any:
+    if not isinstance(value, dask.array.Array) or not value.ndim:
+        return value
+    kept = {axis for axis in axes if axis is not None} | ({sent.image.axis} if sent else set())
+    return value.rechunk({dim: -1 for dim in range(value.ndim) if dim not in kept})
+
+
+def _operand_keys(
+    pieces: StatementPieces,
+    arrays: Mapping[str, Any],
+    sent: Mapping[str, SentImage],
+    name: str,
+    bounds: Sequence[Bounds],
+    tasks: dict[Any, Any],
+) -> dict[str, dict[Numbers, Any]]:
+    """Returns what each piece reads of each operand, and adds the tasks that give it."""
+    keys: dict[str, dict[Numbers, Any]] = {}
+    for other, value in arrays.items():
+        if other in sent:
+            continue
+        axes = pieces.cuts.axes(other)
+        if isinstance(value, dask.array.Array):
+            keys[other] = {n: _chunk_key(value.name, axes, n, value.ndim) for n in _all_numbers(bounds)}
+        else:
+            tasks[f"{name}-{other}"] = value
+            keys[other] = dict.fromkeys(_all_numbers(bounds), f"{name}-{other}")
+    for other, image in sent.items():
+        more, made = image.tasks(arrays[other], f"{name}-{other}", list(keys[image.image.part].values()))
+        tasks |= more
+        keys[other] = dict(zip(_all_numbers(bounds), made, strict=True))
+    return keys
+
+
+def _combine(
+    tasks: dict[Any, Any], kernel: str, name: str, axes: Sequence[int | None], bounds: Sequence[Bounds], rank: int
+) -> None:
+    """Adds the tasks that combine the results of pieces in their order, along the last cut first."""
+    keys: dict[Numbers, Any] = {numbers: (f"{name}-piece", *numbers) for numbers in _all_numbers(bounds)}
+    for number in reversed(range(len(axes))):
+        if axes[number] is not None:
+            continue
+        groups: dict[Numbers, list[Any]] = {}
+        for numbers, key in keys.items():
+            groups.setdefault((*numbers[:number], 0, *numbers[number + 1 :]), []).append(key)
+        for numbers, group in groups.items():
+            last = all(axis is not None for axis in axes[:number])
+            made = _chunk_key(name, axes, numbers, rank) if last else (f"{name}-{number}", *numbers)
+            _combine_one(tasks, kernel, number, group, made)
+            keys[numbers] = made
+        keys = {numbers: keys[numbers] for numbers in groups}
+
+
+def _combine_one(tasks: dict[Any, Any], kernel: str, number: int, keys: list[Any], made: tuple[Any, ...]) -> None:
+    level = 0
+    while len(keys) > _ARITY:
+        level += 1
+        groups = [keys[at : at + _ARITY] for at in range(0, len(keys), _ARITY)]
+        keys = [(f"{made[0]}-{number}-{level}", *made[1:], place) for place in range(len(groups))]
+        tasks |= {key: (_join, kernel, number, group) for key, group in zip(keys, groups, strict=True)}
+    tasks[made] = (_join, kernel, number, keys)
+
+
+def _taken(
+    statement: Assignment,
+    pieces: StatementPieces,
+    arrays: Mapping[str, Any],
+    sent: Mapping[str, SentImage],
+    bounds: Sequence[Bounds],
+    shape: Sequence[int],
+) -> Pieces:
+    """Returns what pieces take, for the check against the limits of workers."""
+    axes = [cut.axis for cut in pieces.cuts.cuts]
+    taken, fixed = list[list[int] | None](), 0
+    for name, value in arrays.items():
+        own = pieces.cuts.axes(name)
+        if all(axis is None for axis in own):
+            fixed += 0 if name in sent else nbytes_of(value)
+        else:
+            taken.append(_part_bytes(value, own, bounds))
+    if pieces.output.encoding is None:
+        item = pieces.output.dtype.numpy.itemsize
+        results = [item * prod(own) for own in _result_shapes(shape, axes, bounds)]
+        if any(axis is not None for axis in axes):
+            taken.append(results)
+        else:  # each piece has a result of the whole shape
+            fixed += results[0] if results else 0
+    return pieces_of(str(statement), bounds, axes, taken, fixed)
+
+
+def _part_bytes(value: Any, axes: Sequence[int | None], bounds: Sequence[Bounds]) -> list[int] | None:
+    """Returns the bytes of the part that each piece has of an operand; None where that is not known yet."""
+    sizes = chunk_bytes(value)
+    if sizes is None:
+        return None
+    counts = [len(own) for own in value.chunks]
+    grid = np.array(sizes, np.int64).reshape(counts)
+    return [int(grid[_place(axes, numbers, value.ndim)]) for numbers in _all_numbers(bounds)]
+
+
+def _result_shapes(
+    shape: Sequence[int], axes: Sequence[int | None], bounds: Sequence[Bounds]
+) -> Iterator[Sequence[int]]:
+    for numbers in _all_numbers(bounds):
+        own = list(shape)
+        for axis, ends, number in zip(axes, bounds, numbers, strict=True):
+            if axis is not None:
+                own[axis] = ends[number + 1] - ends[number]
+        yield own
+
+
+class _Kernel:
+    """The kernels of a statement's pieces, as a value of the graph: each worker gets them once."""
+
+    def __init__(self, pieces: StatementPieces) -> None:
+        self.pieces = pieces
+
+    def __dask_tokenize__(self) -> Any:
+        return str(self.pieces.cuts), repr(self.pieces.kernel)
+
+    def __reduce__(self) -> Any:
+        return _kernel_here, (__version__, self.pieces)
+
+
+def _kernel_here(version: str, pieces: StatementPieces) -> _Kernel:
+    """Returns what a worker computes pieces with, before its first task.
+
+    Raises:
+        UnsupportedError: on a worker with another version of this package.
+    """
+    if version != __version__:
+        raise UnsupportedError(
+            f"expected mlir_sparse {version}, as where the statement was made, but got {__version__} on the worker "
+            f"{platform.node()} (process {os.getpid()}): install one version on all of them"
+        )
+    return _Kernel(pieces)
+
+
+def _call(kernel: _Kernel, names: Sequence[str], operands: Sequence[Any]) -> Any:
+    return kernel.pieces.kernel(**dict(zip(names, operands, strict=True)))
+
+
+def _join(kernel: _Kernel, number: int, results: Sequence[Any]) -> Any:
+    return kernel.pieces.joined(list(results), number)
