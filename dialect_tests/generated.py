@@ -9,6 +9,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from dialect_tests import oracle
@@ -30,6 +31,8 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
     Subscript,
+    index_vector,
+    is_index_vector,
     parse,
     reads,
     walk,
@@ -38,6 +41,7 @@ from mlir_sparse.notation import (
 __all__ = [
     "DTYPES",
     "FAMILY",
+    "WITH_INDICES",
     "KernelCase",
     "any_assignments",
     "assignments",
@@ -137,6 +141,19 @@ FAMILY = (
 )
 
 
+# Index variables as values, and conditions on them.
+WITH_INDICES = (
+    "y(i) = A(i,j) * j",
+    "y(j) = A(i,j) * x(i) * (i - j)",
+    "C(i,j) = where(j <= i, A(i,j), 0)",
+    "C(i,j) = A(i,k) * where(k < j, B(k,j), 1) * i",
+    "y(i) = max(j : A(i,j) * j) + i",
+    "C(i,j) = A(i,j) * (i == j) + B(i,j)",
+    "a = sum(i, j : A(i,j) * i * j)",
+    "y(i) = x(I(i)) * i",
+)
+
+
 def dtypes() -> st.SearchStrategy[np.dtype[Any]]:
     """Draws one of the element types."""
     return st.sampled_from(DTYPES)
@@ -146,8 +163,33 @@ def dtypes() -> st.SearchStrategy[np.dtype[Any]]:
 
 _PIECES = (
     *("A(i,j)", "y(i) = ", "a", "x[j]", "i", "é", "²", "_", "sum(j : ", "max(", "exp(", "complex(1.0, -2)", "sum"),
-    *("+", "-", "*", "/", "**", "(", ")", "[", "]", ",", ":", "=", "+=", "max=", "=!", "!", "?", "#a", "//", "\n", " "),
-    *("0", "12", "1.5", "2j", "1e999", "0x1F", "12ab", "9" * 30, "\0", "\t", "'", '"'),
+    *(
+        "+",
+        "-",
+        "*",
+        "/",
+        "**",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        ":",
+        "=",
+        "+=",
+        "max=",
+        "=!",
+        "!",
+        "?",
+        " if ",
+        " else ",
+        " not ",
+        "#a",
+        "//",
+        "\n",
+        " ",
+    ),
+    *(" not ", "0", "12", "1.5", "2j", "1e999", "0x1F", "12ab", "9" * 30, "\0", "\t", "'", '"'),
 )
 
 
@@ -247,8 +289,11 @@ def _meaningful(draw: st.DrawFn, scope: tuple[str, ...], depth: int) -> Expr:
 
 @st.composite
 def _leaf(draw: st.DrawFn, scope: tuple[str, ...]) -> Expr:
-    if draw(st.integers(0, 4)) == 0:
+    kind = draw(st.integers(0, 9))
+    if kind < 2:
         return Literal(draw(st.integers(-3, 3)))
+    if kind == 2:
+        return index_vector(IndexVar(draw(st.sampled_from(scope))))
     tensor = draw(st.sampled_from(sorted(_RANKS)))
     return Access(tensor, tuple(IndexVar(draw(st.sampled_from(scope))) for _ in range(_RANKS[tensor])))
 
@@ -266,6 +311,9 @@ def assignments(draw: st.DrawFn, depth: int = 3) -> Assignment:
         )
     )
     value = draw(_meaningful(("i", "j", "k"), depth))
+    # A name that is a value only is a scalar, and no index variable.
+    named = {*target, *(v.name for a in reads(value) if not is_index_vector(a.tensor) for v in a.indices)}
+    assume(all(a.indices[0].name in named for a in reads(value) if is_index_vector(a.tensor)))
     return Assignment(Access("y", tuple(IndexVar(name) for name in target)), op, value)
 
 
@@ -402,7 +450,7 @@ def _uses(assignment: Assignment, name: str) -> Iterator[tuple[str, int]]:
 def _reads(assignment: Assignment) -> Iterator[Access]:
     if assignment.op.reads_target:
         yield assignment.target
-    yield from reads(assignment.value)
+    yield from (access for access in reads(assignment.value) if not is_index_vector(access.tensor))
 
 
 def extent_classes(assignment: Assignment) -> dict[str, str]:

@@ -38,6 +38,7 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
     Subscript,
+    index_vectors,
     parse,
     walk,
 )
@@ -161,6 +162,10 @@ def evaluate(
     own = assignment.target.tensor
     if target is not None:
         arrays[own] = np.asarray(target)
+    positions = index_vectors(assignment)
+    if positions:
+        known = _extents(assignment, arrays, extents or {})
+        arrays |= {name: np.arange(known[variable.name]) for name, variable in positions.items()}
     dtypes = {name: arrays[name].dtype for name in assignment.inputs}
     dtype = result_dtype(assignment, dtypes)
     sizes = _extents(assignment, arrays, extents or {})
@@ -250,7 +255,9 @@ class _Kind:
                 sides = [_Kind.of(side, dtypes, summed - both) for side in (left, right)]
                 found = replace(_Kind.joined(sides), real=op is BinaryOp.DIV or any(side.real for side in sides))
                 found = found.counted() if both else found
-            case Reduce(ReduceOp.SUM | ReduceOp.PRODUCT, _, body):
+            case Reduce(ReduceOp.SUM, _, body):  # a sum around it moves into it, and may count there
+                found = _Kind.of(body, dtypes, summed).counted()
+            case Reduce(ReduceOp.PRODUCT, _, body):
                 found = under(body).counted()
             case _:
                 found = _Kind._apart(node, dtypes, under)

@@ -18,7 +18,9 @@ from dialect_tests.compile import test_comprehension_programs as programs
 from dialect_tests.crossing import examples
 from dialect_tests.entries_oracle import entries_of
 from dialect_tests.generated import (
+    FAMILY,
     PLACES,
+    WITH_INDICES,
     KernelCase,
     assignments,
     encodings,
@@ -29,7 +31,7 @@ from dialect_tests.generated import (
 )
 from dialect_tests.kernel_cases import check_storage
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.notation import Assignment, reads
+from mlir_sparse.notation import Assignment, is_index_vector, reads
 
 # Slices are views, and a batch is of rank 3: neither can be drawn and packed for every rank.
 WITHOUT = ("CSR_SLICE",)
@@ -76,8 +78,8 @@ def stored(draw: st.DrawFn, kernel: KernelCase, foreign: bool = False) -> Stored
 
 
 def cases() -> st.SearchStrategy[StoredCase]:
-    """Draws kernels of the literature, in any storage of the dialect."""
-    return kernels().flatmap(stored)
+    """Draws kernels of the literature, and some on positions, in any storage of the dialect."""
+    return kernels((*FAMILY, *WITH_INDICES)).flatmap(stored)
 
 
 def foreign_cases() -> st.SearchStrategy[StoredCase]:
@@ -87,7 +89,8 @@ def foreign_cases() -> st.SearchStrategy[StoredCase]:
 
 def _has_extents(assignment: Assignment) -> bool:
     """Returns whether an operand gives the extent of each of the target's variables."""
-    read = {index for access in reads(assignment.value) for index in access.indices}
+    given = (access for access in reads(assignment.value) if not is_index_vector(access.tensor))
+    read = {index for access in given for index in access.indices}
     return read >= set(assignment.target.indices)
 
 

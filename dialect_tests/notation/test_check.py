@@ -68,22 +68,6 @@ def test_what_has_a_meaning_passes(text: str) -> None:
             ),
         ),
         (
-            "y(i) = A(i,j) * i",
-            17,
-            (
-                "expected a tensor or a number, but got the index variable `i` as a value; "
-                "pass a vector of its values, as in `n(i)`"
-            ),
-        ),
-        (
-            "y(i) = exp(i)",
-            12,
-            (
-                "expected a tensor or a number, but got the index variable `i` as a value; "
-                "pass a vector of its values, as in `n(i)`"
-            ),
-        ),
-        (
             "y(i) = A(i,x) * x(i)",
             17,
             "expected `x` to name a tensor or an index variable, but got both; rename one of the two",

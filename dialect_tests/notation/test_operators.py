@@ -109,8 +109,8 @@ def test_functions_that_are_no_operators(make: object, message: str) -> None:
     ("text", "message"),
     [
         ("y(i) = f(x(i))", "expected 2 operands of f"),
-        ("y(i) = x(i) if", "expected a tensor whose entries are the mask"),
-        ("y(i) = x(i) if not", "expected a tensor whose entries are the mask"),
+        ("y(i) = x(i) if", "expected a tensor, a number, a function or"),
+        ("y(i) = x(i) if not", "expected a tensor, a number, a function or"),
         ("y(i) = select(x(i))", "expected 2 operands of select"),
     ],
 )

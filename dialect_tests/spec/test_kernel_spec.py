@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import mlir_sparse as ms
 from dialect_tests import oracle
 from dialect_tests.generated import DTYPES, assignments
-from mlir_sparse.notation import AffineSubscript, IndexVar, with_explicit_sums
+from mlir_sparse.notation import AffineSubscript, IndexVar, index_vectors, with_explicit_sums
 from mlir_sparse.spec import infer_extents, promote, result_dtype, subscript_bounds, vanishes
 
 
@@ -95,6 +95,7 @@ def test_types_of_any_expression(
     assignment: ms.Assignment, one: np.dtype[np.generic], two: np.dtype[np.generic]
 ) -> None:
     dtypes = {name: (one, two)[number % 2] for number, name in enumerate(assignment.inputs) if name != "y"}
+    dtypes |= dict.fromkeys(index_vectors(assignment), np.dtype(np.int64))
     if not dtypes or assignment.op.reads_target:
         return
     value = with_explicit_sums(assignment).value

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
-from mlir_sparse import notation
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, is_in_chunks
 from mlir_sparse.compile.compile_options import CompileOptions
@@ -23,7 +22,9 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.defined_tensor import reads_defined
+from mlir_sparse.compile.indexed_kernel import IndexedKernel, index_arrays, with_index_arrays
 from mlir_sparse.compile.kernel_settings import KernelSettings
+from mlir_sparse.compile.parse_text import parse, parsed_with
 from mlir_sparse.compile.repeated_calls import REPEATED
 from mlir_sparse.compile.statement_optimizer import DataSketches, depends_on_data, sketches_of
 from mlir_sparse.compile.switching_kernel import switching
@@ -31,59 +32,28 @@ from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import DTypeError, OperandError
-from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, under
+from mlir_sparse.notation import (
+    Assignment,
+    Comprehension,
+    Monoid,
+    Operator,
+    Semiring,
+    TensorVar,
+    index_vectors,
+    under,
+)
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
 from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output, storage_instead
-from mlir_sparse.text.given_arguments import text_of
 from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "parse"]
 
 Array = np.ndarray[Any, Any]
 _Types = tuple[tuple[str, TensorType], ...]
-
-
-@overload
-def parse(text: Assignment | TensorVar, /, **operators: Operator | Monoid) -> Assignment: ...
-@overload
-def parse(text: str | Comprehension, /, **operators: Operator | Monoid) -> Assignment | Comprehension: ...
-def parse(
-    text: str | Assignment | Comprehension | TensorVar, /, **operators: Operator | Monoid
-) -> Assignment | Comprehension:
-    """Parses index notation and checks it.
-
-    Args:
-        text: one statement, such as `"y(i) = A(i,j) * x(j)"`, or several in a tensor comprehension,
-            `"def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"`; or a TensorVar with an assignment.
-        operators: your operators and monoids, by their names in the text.
-
-    Raises:
-        NotationSyntaxError: for text outside the grammar.
-        NotationError: for an assignment without a meaning.
-
-    >>> str(parse("y(i)=A(i,j)*x(j)"))
-    'y(i) = A(i,j) * x(j)'
-    """
-    if isinstance(text, TensorVar):
-        text = text.assignment
-    if isinstance(text, Assignment):
-        notation.check(text)
-        return text
-    if isinstance(text, Comprehension):
-        notation.check_comprehension(text)
-        return text
-    return _parse(text_of(text, "index notation"), tuple(sorted(by_name(operators).items())))
-
-
-@lru_cache(maxsize=512)
-def _parse(text: str, operators: tuple[tuple[str, Operator | Monoid], ...]) -> Assignment | Comprehension:
-    if notation.is_comprehension(text):
-        return notation.parse_comprehension(text, dict(operators))
-    return notation.parse(text, dict(operators))
 
 
 def compile(
@@ -146,17 +116,29 @@ def compile(
         with importing():
             from mlir_sparse.compile.definitions.composed_kernel import compile_composed  # for definitions only
 
-        return compile_composed(parse, compile, text, by_name(named, tensors), asked)
+        given = by_name(named, tensors)
+        statement = parsed_with(text, given)
+        given |= {} if isinstance(statement, Comprehension) else index_arrays(statement, given)
+        return _called(statement, compile_composed(parse, compile, text, given, asked))
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
         return _as_chosen(text, by_name(named, tensors) or dict(text.spec.inputs), out, options)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
+    vectors = index_arrays(assignment, declared) if isinstance(assignment, Assignment) else {}
+    made = _compiled_text(assignment, {**declared, **vectors}, out, options)
+    return _called(assignment, made) if vectors else made
+
+
+def _compiled_text(
+    assignment: Assignment | Comprehension, declared: dict[str, Any], out: Any, options: CompileOptions
+) -> CompiledKernel:
+    """Returns the kernel of a statement or a comprehension for data or types by name."""
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))
         sketches = operand_sketches(comprehension, declared) if options.optimize != "off" else None
-        return compile_comprehension(comprehension, declared, out, target, _Part(options), sketches)
+        return compile_comprehension(comprehension, declared, out, options.target, _Part(options), sketches)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     return _compiled_for(assignment, declared, out, options)
 
@@ -244,9 +226,8 @@ def _statement(
     text: str | Assignment | Comprehension | TensorVar, given: Mapping[str, Any], chosen: str | Semiring | None
 ) -> tuple[Assignment | Comprehension, dict[str, Any]]:
     """Returns the assignment with operators and semiring written out, and the tensors among the arguments."""
-    operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
-    declared = {name: value for name, value in given.items() if name not in operators}
-    parsed = parse(text, **operators)
+    declared = {name: value for name, value in given.items() if not isinstance(value, Operator | Monoid)}
+    parsed = parsed_with(text, given)
     ring = semiring_named("plus_times" if chosen is None else chosen)
     if isinstance(parsed, Comprehension):
         return replace(parsed, statements=tuple(under(one, ring) for one in parsed.statements)), declared
@@ -349,6 +330,8 @@ def evaluate(
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         given = by_name(named, tensors)
+        statement = parsed_with(text, given)
+        given |= {} if isinstance(statement, Comprehension) else index_arrays(statement, given, out)
         with importing():
             from mlir_sparse.compile.definitions.composed_calls import evaluate_composed  # for definitions only
             from mlir_sparse.compile.definitions.composed_kernel import composed_kernel
@@ -356,7 +339,7 @@ def evaluate(
         result, call = evaluate_composed(parse, evaluate, text, given, asked)
         kernel = None if key is None else composed_kernel(parse, compile, REPEATED, text, given, asked, call)
         if kernel is not None:
-            REPEATED.keep(key, kernel, by_data=False)
+            REPEATED.keep(key, _called(statement, kernel), by_data=False)
         return result
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
@@ -364,6 +347,8 @@ def evaluate(
         given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
         return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
+    if isinstance(assignment, Assignment):
+        given = with_index_arrays(assignment, given, out)
     if any(map(is_in_chunks, given.values())):
         return evaluated_in_chunks(assignment, given, out, options)
     comprehension = as_comprehension(assignment)
@@ -373,7 +358,7 @@ def evaluate(
         part = _Part(options)
         result, several = evaluate_comprehension(comprehension, given, out, target, part, optimizes=optimizes)
         if target == "cpu":
-            REPEATED.keep(key, several, by_data=several.depends_on_data)
+            REPEATED.keep(key, _called(assignment, several), by_data=several.depends_on_data)
         return result
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
@@ -387,5 +372,11 @@ def evaluate(
     made = _compiled_for(assignment, dict(values), out if array is None else "dense", options)
     result = made._call(values, array)
     if isinstance(made, Kernel) and not options.tuned:
-        REPEATED.keep(key, made, by_data=depends_on_data(made.spec, options.optimize))
+        REPEATED.keep(key, _called(assignment, made), by_data=depends_on_data(made.spec, options.optimize))
     return result
+
+
+def _called(assignment: Assignment | Comprehension, made: CompiledKernel) -> CompiledKernel:
+    """Returns a kernel as users call it: it makes the vectors that stand for index variables as values."""
+    indexed = isinstance(assignment, Assignment) and index_vectors(assignment)
+    return IndexedKernel(assignment, made) if indexed else made  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.indexed_kernel import with_index_arrays
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cut_along_parts
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import ExtentError, OperandError, UnknownTensorError, UnsupportedError
@@ -86,6 +87,8 @@ def stream(
             "expected a source among the operands, such as A=ms.source(path), but got none: use evaluate"
         )
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
+    # Pieces have the positions of the whole: each is given its part of the vectors.
+    operands = with_index_arrays(statement, operands)
     cut = cut_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
     missing = [name for name in (*cut.parts, *cut.whole) if cut.operand(name) not in operands]
     if missing:

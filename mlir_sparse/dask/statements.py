@@ -8,6 +8,7 @@ from typing import Any
 import dask.array
 
 from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.indexed_kernel import with_index_arrays
 from mlir_sparse.compile.statement_pieces import compile_pieces
 from mlir_sparse.dask.cut_choice import cut_choices
 from mlir_sparse.dask.partitioned import type_of_chunks
@@ -131,4 +132,5 @@ def _read(
         for name, value in given.items()
         if name not in operators
     }
+    operands = with_index_arrays(statement, operands)
     return statement, operands, PLUS_TIMES if semiring is None else semiring_named(semiring)

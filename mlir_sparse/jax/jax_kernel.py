@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import parse
+from mlir_sparse.compile.indexed_kernel import refuse_index_values
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import MissingPackageError, OperandError, UnknownTensorError, UnsupportedError
@@ -68,6 +69,7 @@ class JaxKernel:
     """
 
     def __init__(self, notation: Assignment, out: Any, fixed: Mapping[str, Any]) -> None:
+        refuse_index_values(notation, "ms.jax")
         self.notation, self._out = notation, out
         for name, value in fixed.items():
             if name not in notation.inputs:

@@ -28,7 +28,7 @@ from mlir_sparse.notation.ast import (
     walk,
 )
 from mlir_sparse.notation.builders import TensorVar, tensors
-from mlir_sparse.notation.check_assignment import check
+from mlir_sparse.notation.check_assignment import check, check_height
 from mlir_sparse.notation.check_comprehension import check_comprehension
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter, accesses_of_statement
 from mlir_sparse.notation.comprehension_parser import is_comprehension, parse_comprehension
@@ -46,8 +46,15 @@ from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.formula import Formula, call, reduce, where
 from mlir_sparse.notation.gathered_sums import factors_of, gathered_sums, product_of
 from mlir_sparse.notation.index import Index, indices
+from mlir_sparse.notation.index_values import (
+    index_vector,
+    index_vectors,
+    is_index_vector,
+    tensors_given,
+    with_index_vectors,
+)
 from mlir_sparse.notation.linear_subscript import bind, symbols_of
-from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
+from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, chosen_values, is_mask
 from mlir_sparse.notation.notation_parser import parse
 from mlir_sparse.notation.notation_printer import to_text
 from mlir_sparse.notation.operator import Distribution, Extreme, Monoid, Operator
@@ -101,15 +108,20 @@ __all__ = [
     "call",
     "check",
     "check_comprehension",
+    "check_height",
     "children",
+    "chosen_values",
     "composed",
     "einsum_text",
     "factors_of",
     "free_indices",
     "fresh_name",
     "gathered_sums",
+    "index_vector",
+    "index_vectors",
     "indices",
     "is_comprehension",
+    "is_index_vector",
     "is_mask",
     "monoid",
     "operator",
@@ -127,9 +139,11 @@ __all__ = [
     "substitute",
     "symbols_of",
     "tensors",
+    "tensors_given",
     "to_text",
     "under",
     "walk",
     "where",
     "with_explicit_sums",
+    "with_index_vectors",
 ]

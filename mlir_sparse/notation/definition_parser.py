@@ -1,6 +1,6 @@
 """Text to a definition: the grammar of assignments, with any integer formula as a subscript, and conditions.
 
-    definition  ::= access `=` expression (`if` `not`? expression)?
+    definition  ::= access `=` joined (`if` `not`? joined (`else` expression)? | `?` expression `:` expression)?
     subscript   ::= expression                       of integers; `/` rounds down, `%` is what it leaves
 
 An index variable may stand as a value, `1 if c(i) == j`, and names of numbers as constants, `t(i - j + n)`.
@@ -36,7 +36,7 @@ from mlir_sparse.notation.check_assignment import check
 from mlir_sparse.notation.definition import Definition, IndexFormula, fresh_name
 from mlir_sparse.notation.linear_subscript import add, as_affine, as_subscript, multiply, scale
 from mlir_sparse.notation.masks import MASK, WITHOUT
-from mlir_sparse.notation.notation_parser import expect_end_of, parse_access, parse_expression
+from mlir_sparse.notation.notation_parser import expect_end_of, parse_access, parse_expression, parse_joined
 from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind, tokenize
@@ -67,17 +67,24 @@ def parse_definition(text: str, numbers: Mapping[str, Number] | None = None) -> 
     cursor.subscript = parser.subscript
     target = parse_access(cursor, cursor.expect_kind(TokenKind.NAME, "a target such as `A(i,j)`"))
     cursor.expect("=", "`=` after the tensor that is defined")
-    value = _conditional(cursor, parse_expression(cursor))
+    value = _conditional(cursor, parse_joined(cursor))
     expect_end_of(cursor, "the definition")
     return parser.definition(target, value, source)
 
 
 def _conditional(cursor: Cursor, value: Expr) -> Expr:
-    """Takes `if M(i,j)`, which keeps entries, or `if c(i) == j`, which compares numbers; either with `not`."""
+    """Takes `if M(i,j)`, which keeps entries, or `if c(i) == j`, which compares numbers; also `not` and `else`."""
+    if cursor.accept("?"):
+        then = parse_expression(cursor)
+        cursor.expect(":", "an operator or `:` and the value where the condition does not hold")
+        return Call("where", (value, then, parse_expression(cursor)))
     if not cursor.accept("if"):
         return value
     negated = cursor.accept("not") is not None
-    condition = parse_expression(cursor)
+    condition = parse_joined(cursor)
+    if cursor.accept("else"):
+        condition = Call("logical_not", (condition,)) if negated else condition
+        return Call("where", (condition, value, parse_expression(cursor)))
     if isinstance(condition, Access) and condition.subscripts:
         return Apply(WITHOUT if negated else MASK, (condition, value))
     if negated:

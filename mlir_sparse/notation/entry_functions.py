@@ -24,7 +24,7 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
     walk,
 )
-from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, is_mask
+from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, condition_and_value, with_value
 from mlir_sparse.notation.operator import Monoid, Operator
 from mlir_sparse.notation.scalar_functions import FUNCTIONS
 from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS, Semiring, semiring
@@ -176,8 +176,8 @@ def _refuse(what: str, chosen: Semiring, assignment: Assignment, node: Expr | No
 def lifted(node: Expr, monoid: Monoid) -> Expr:
     """Returns an expression as a monoid combines it: as a truth value for a monoid on truth values."""
     match node:
-        case Apply(_, (mask, body)) if is_mask(node):
-            return replace(node, arguments=(mask, lifted(body, monoid)))
+        case Apply() if (found := condition_and_value(node)) is not None:
+            return with_value(node, lifted(found[1], monoid))
         case Fold(known) if known == monoid:
             return node
         case Apply(known) if _gives_truth(known):
@@ -237,7 +237,7 @@ def _combined(assignment: Assignment) -> Assignment:
     """Returns an assignment that reduces masked entries; without any, the target's or the identity's value stays."""
     op = assignment.op.reduction
     monoid = None if op is None else COMBINING.get(op)
-    if monoid is None or not is_mask(assignment.value):
+    if monoid is None or condition_and_value(assignment.value) is None:
         return assignment
     value = with_explicit_sums(assignment).value
     if isinstance(value, Reduce):

@@ -1,8 +1,9 @@
 """Index notation text to an Assignment, by recursive descent.
 
-    assignment  ::= access op expression (`if` `not`? access)? where?
+    assignment  ::= access op expression where?
     op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
-    expression  ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* / %`
+    expression  ::= joined | joined `if` `not`? joined (`else` expression)? | joined `?` expression `:` expression
+    joined      ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* / %`
     operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
     primary     ::= number | access | call | reduction | `(` expression `)`
     access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
@@ -11,7 +12,9 @@
                     `(` name (`,` name)* `:` expression `)`
 
 Comparisons are `< <= > >= == !=`, one between two operands; all other operators group to the left. The reductions `any`
-and `all` are `or` and `and`. The clause `where` has a grammar of its own, in `ranges`.
+and `all` are `or` and `and`. The clause `where` has a grammar of its own, in `ranges`. With `else`, and after `?`, a
+condition chooses one of two values; without, `if M(i,j)` keeps a value where a mask has entries, and any other `if` is
+a `select`. An index variable without subscripts is a value.
 
 A name before `(` is a call where it names a function, else a tensor; before `[` it is always a tensor. Subscripts have
 a grammar of their own, in `subscripts`; numbers are in `numbers`.
@@ -39,7 +42,8 @@ from mlir_sparse.notation.ast import (
     Reduce,
     ReduceOp,
 )
-from mlir_sparse.notation.check_assignment import check
+from mlir_sparse.notation.check_assignment import check, check_height
+from mlir_sparse.notation.index_values import with_index_vectors
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
 from mlir_sparse.notation.operator import Monoid, Operator
@@ -48,9 +52,9 @@ from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.notation.where_clause import parse_where
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind
-from mlir_sparse.text.source_text import Source
+from mlir_sparse.text.source_text import Source, Span
 
-__all__ = ["expect_end_of", "parse", "parse_access", "parse_assignment", "parse_expression"]
+__all__ = ["expect_end_of", "parse", "parse_access", "parse_assignment", "parse_expression", "parse_joined"]
 
 _COMPARISON = 3
 # A function, as in NumPy's table of ufuncs.
@@ -93,8 +97,10 @@ def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -
         )
     cursor = Cursor(Source(text, "notation"), NotationSyntaxError)
     cursor.known = operators or {}
-    assignment = parse_assignment(cursor)
+    parsed = parse_assignment(cursor)
     expect_end_of(cursor, "the text")
+    check_height(parsed)
+    assignment = with_index_vectors(parsed)
     check(assignment)
     return assignment
 
@@ -108,7 +114,7 @@ def parse_assignment(cursor: Cursor) -> Assignment:
     name = cursor.expect_kind(TokenKind.NAME, "a target such as `y(i)`")
     target = parse_access(cursor, name)
     op = _assign_op(cursor)
-    value = _masked(cursor, parse_expression(cursor))
+    value = parse_expression(cursor)
     ranges, exists = parse_where(cursor)
     return Assignment(target, op, value, cursor.source, ranges, exists)
 
@@ -120,19 +126,49 @@ def expect_end_of(cursor: Cursor, whole: str) -> None:
 
 
 def _fail_after_operand(cursor: Cursor, other: str) -> NoReturn:
-    # Python's conditional expression, as strangers write it.
-    way_out = "; `where(condition, a, b)` is one of two values" if cursor.at("if", "else") else ""
-    cursor.fail(f"expected an operator or {other}, but got {cursor.token.describe()}{way_out}")
+    cursor.fail(f"expected an operator or {other}, but got {cursor.token.describe()}")
 
 
-def _masked(cursor: Cursor, value: Expr) -> Expr:
-    """Takes `if M(i,j)` or `if not M(i,j)`, where there is one."""
-    if not cursor.accept("if"):
-        return value
-    operator = WITHOUT if cursor.accept("not") else MASK
-    name = cursor.expect_kind(TokenKind.NAME, "a tensor whose entries are the mask, such as `M(i,j)`,")
-    mask = parse_access(cursor, name)
-    return Apply(operator, (mask, value), value.span.to(cursor.previous) if value.span else None)
+def parse_expression(cursor: Cursor) -> Expr:
+    """Takes an expression, with the conditions on it."""
+    value = parse_joined(cursor)
+    if cursor.at("?"):
+        return _chosen_by_sign(cursor, value)
+    return _conditional(cursor, value) if cursor.accept("if") else value
+
+
+def _chosen_by_sign(cursor: Cursor, condition: Expr) -> Expr:
+    """Takes `? a : b` after a condition."""
+    cursor.take()
+    cursor.enter()
+    then = parse_expression(cursor)
+    cursor.expect(":", "an operator or `:` and the value where the condition does not hold")
+    otherwise = parse_expression(cursor)
+    cursor.leave()
+    return Call("where", (condition, then, otherwise), _from(condition, cursor))
+
+
+def _conditional(cursor: Cursor, value: Expr) -> Expr:
+    """Takes a condition after `if`: a mask, what is kept, or with `else` which of two values is taken."""
+    negated = cursor.accept("not")
+    condition = parse_joined(cursor)
+    if cursor.accept("else"):
+        cursor.enter()
+        otherwise = parse_expression(cursor)
+        cursor.leave()
+        return Call("where", (_negated(condition, negated), value, otherwise), _from(value, cursor))
+    if isinstance(condition, Access):
+        return Apply(WITHOUT if negated else MASK, (condition, value), _from(value, cursor))
+    return Apply(SELECT, (value, _negated(condition, negated)), _from(value, cursor))
+
+
+def _negated(condition: Expr, negated: Token | None) -> Expr:
+    return Call("logical_not", (condition,), condition.span) if negated else condition
+
+
+def _from(first: Expr, cursor: Cursor) -> Span | None:
+    """Returns the span from an expression to the token taken last."""
+    return first.span.to(cursor.previous) if first.span else None
 
 
 def _assign_op(cursor: Cursor) -> AssignOp:
@@ -149,7 +185,7 @@ def _assign_op(cursor: Cursor) -> AssignOp:
     return _ASSIGN[text]
 
 
-def parse_expression(cursor: Cursor, binding: int = 0) -> Expr:
+def parse_joined(cursor: Cursor, binding: int = 0) -> Expr:
     """Takes operands joined by operators that bind tighter than `binding`."""
     left = _operand(cursor)
     while cursor.token.text in _BINARY:
@@ -157,8 +193,8 @@ def parse_expression(cursor: Cursor, binding: int = 0) -> Expr:
         if precedence <= binding:
             break
         cursor.take()
-        right = parse_expression(cursor, precedence)
-        span = left.span.to(cursor.previous) if left.span else None
+        right = parse_joined(cursor, precedence)
+        span = _from(left, cursor)
         left = Call(op, (left, right), span) if isinstance(op, str) else Binary(op, left, right, span)
         if precedence == _COMPARISON:
             _refuse_chain(cursor)

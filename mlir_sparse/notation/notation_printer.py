@@ -25,6 +25,7 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
     Subscript,
 )
+from mlir_sparse.notation.index_values import is_index_vector
 from mlir_sparse.notation.masks import is_mask
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, is_misspelt
 
@@ -125,12 +126,20 @@ def _binary(op: BinaryOp, left: Expr, right: Expr) -> str:
 
 
 def _access(node: Access) -> str:
+    if is_index_vector(node.tensor):
+        (place,) = node.subscripts
+        return _wrapped_subscript(place)
     if not node.subscripts:
         return node.tensor
     subscripts = ",".join(to_text(subscript) for subscript in node.subscripts)
     # In parentheses a tensor subscripted by a tensor may be refused as a misspelt call: `sine(x(i))`.
     called = node.tensor in CALLED_NAMES or (node.gathers and is_misspelt(node.tensor))
     return f"{node.tensor}[{subscripts}]" if called else f"{node.tensor}({subscripts})"
+
+
+def _wrapped_subscript(place: Subscript) -> str:
+    """Returns a subscript as a value."""
+    return f"({to_text(place)})" if isinstance(place, AffineSubscript) else to_text(place)
 
 
 def _affine(node: AffineSubscript) -> str:

@@ -28,7 +28,7 @@ from mlir_sparse.notation.ast import (
     children,
 )
 from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
-from mlir_sparse.notation.masks import is_mask
+from mlir_sparse.notation.masks import condition_and_value, with_value
 from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.notation.semiring import Semiring
 from mlir_sparse.notation.stored_entries import with_operators
@@ -107,12 +107,13 @@ def _reduce_over(op: ReduceOp, body: Expr, indices: Collection[IndexVar]) -> Exp
 
 def _reduced(op: ReduceOp, node: Expr, indices: Collection[IndexVar]) -> Expr:
     """Returns the whole right side reduced by an operator; a mask limits the reduction to the values that it leaves."""
-    if not (isinstance(node, Apply) and is_mask(node)):
+    found = condition_and_value(node)
+    if found is None:
         return _reduce_over(op, node, indices)
-    mask, body = node.arguments
-    outer = _used(mask, indices)
+    condition, body = found
+    outer = _used(condition, indices)
     body = _reduced(op, body, [index for index in indices if index not in outer])
-    return _reduce_over(op, replace(node, arguments=(mask, body)), outer)
+    return _reduce_over(op, with_value(node, body), outer)
 
 
 def _used(node: Expr, indices: Collection[IndexVar]) -> tuple[IndexVar, ...]:
@@ -136,10 +137,11 @@ def _placed(node: Expr, indices: Collection[IndexVar], ring: Semiring) -> Expr:
             return _placed_at_product(node, indices, ring)
         case Reduce(ReduceOp.SUM, _, body):
             return rebuild(node, (placed(body),))
-        case Apply(_, (mask, body)) if is_mask(node):
-            outer = _used(mask, indices)  # a mask decides for each value of its variables, so they are summed around it
+        case Apply() if (found := condition_and_value(node)) is not None:
+            condition, body = found
+            outer = _used(condition, indices)  # it decides for each value of its variables: they are summed around it
             body = _placed(body, [index for index in indices if index not in outer], ring)
-            return _reduce_over(ReduceOp.SUM, replace(node, arguments=(mask, body)), outer)
+            return _reduce_over(ReduceOp.SUM, with_value(node, body), outer)
         case Access() | Literal() | Negate() | Binary() | Call() | Reduce() | Apply() | Fold():
             return _reduce_over(ReduceOp.SUM, node, indices)
         case _:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
-from mlir_sparse.notation import Access, Assignment, IndexVar
+from mlir_sparse.notation import Access, Assignment, IndexVar, is_index_vector
 from mlir_sparse.notation.scalar_functions import function_hint
 from mlir_sparse.spec.element_type_operations import check_element_types
 from mlir_sparse.spec.kernel_spec import KernelSpec
 
-__all__ = ["OWN_ARGUMENTS", "check_names", "check_spec", "how_to_pass", "shape_text"]
+__all__ = ["OWN_ARGUMENTS", "check_names", "check_rank", "check_spec", "how_to_pass", "shape_text"]
 
 # Keyword arguments of compile and evaluate that are no tensors.
 OWN_ARGUMENTS = frozenset(
@@ -51,7 +51,8 @@ def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool 
             access = _access_of(assignment, name)
             # `sine(x(i))` parses as a gather from `sine`.
             hint = f"; as a function, {function_hint(name)}" if access.gathers else ""
-            others = f"; given are {', '.join(given)}" if given else ""
+            others = ", ".join(one for one in given if not is_index_vector(one))
+            others = f"; given are {others}" if others else ""
             raise UnknownTensorError(
                 f"expected data for tensor {name}, but got none{others}: {how_to_pass(name, called)}{hint}",
                 source=assignment.source,
@@ -59,7 +60,8 @@ def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool 
             )
     for name in given:
         if name not in inputs:
-            raise UnknownTensorError(f"expected a tensor of {assignment} ({', '.join(inputs)}), but got {name}")
+            known = ", ".join(one for one in inputs if not is_index_vector(one))
+            raise UnknownTensorError(f"expected a tensor of {assignment} ({known}), but got {name}")
 
 
 def check_spec(spec: KernelSpec) -> None:
@@ -74,7 +76,7 @@ def check_spec(spec: KernelSpec) -> None:
     extents: dict[IndexVar, tuple[int, Access]] = {}
     for access in _accesses(assignment):
         kind = spec.output if access is assignment.target else types[access.tensor]
-        _check_rank(assignment, access, kind)
+        check_rank(assignment, access, kind.shape)
         _check_extents(assignment, access, kind, extents)
     check_element_types(spec.explicit, {name: kind.dtype for name, kind in spec.inputs}, spec.output.dtype)
 
@@ -87,11 +89,12 @@ def _access_of(assignment: Assignment, name: str) -> Access:
     return next(access for access in reversed(_accesses(assignment)) if access.tensor == name)
 
 
-def _check_rank(assignment: Assignment, access: Access, kind: TensorType) -> None:
-    if len(access.subscripts) == kind.rank:
+def check_rank(assignment: Assignment, access: Access, shape: tuple[int | None, ...]) -> None:
+    """Raises RankError unless an access has as many subscripts as its tensor has dimensions."""
+    if len(access.subscripts) == len(shape):
         return
     raise RankError(
-        f"expected {kind.rank} subscripts for {access.tensor} of shape {shape_text(kind.shape)}, "
+        f"expected {len(shape)} subscripts for {access.tensor} of shape {shape_text(shape)}, "
         f"but got {len(access.subscripts)} in {access}",
         source=assignment.source,
         span=access.span,

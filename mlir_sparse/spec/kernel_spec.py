@@ -8,7 +8,7 @@ from typing import Any
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, reads, with_explicit_sums
+from mlir_sparse.notation import Access, Assignment, IndexVar, Subscript, chosen_values, reads, with_explicit_sums
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.spec.rewriting import Rewriting
 from mlir_sparse.spec.rounded_literals import round_literals
@@ -49,7 +49,10 @@ class KernelSpec:
     def explicit(self) -> Assignment:
         """Returns the assignment to compute: reductions are explicit, arithmetic of truth values is logic."""
         dtypes = {name: kind.dtype for name, kind in self.inputs}
-        found = as_logic(with_explicit_sums(updates_numbers(self.assignment, dtypes)), dtypes)
+        found = with_explicit_sums(updates_numbers(self.assignment, dtypes))
+        if self.output.encoding is None:  # no entries to drop
+            found = replace(found, value=chosen_values(found.value))
+        found = as_logic(found, dtypes)
         value = round_literals(found.value, dtypes, self.output.dtype)
         return found if value is found.value else replace(found, value=value)
 

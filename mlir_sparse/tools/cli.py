@@ -92,7 +92,7 @@ def emit(
     \b mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage linalg mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR
     --diff sparsification mlir-sparse emit "y(i) = A(i,j) * x(j)" -f A:CSR --stage ptx --target cuda:sm_90
     """  # noqa: D301 - click reads the character, not its escape
-    types = {name: request.type_of(name) for name in request.assignment.inputs}
+    types = {name: request.type_of(name) for name in request.tensors}
     kernel: Any = ms.compile(
         request.assignment,
         tensors=types,

@@ -19,8 +19,10 @@ from mlir_sparse.notation import (
     accesses_of_statement,
     check,
     is_comprehension,
+    is_index_vector,
     parse,
     parse_comprehension,
+    tensors_given,
     under,
 )
 from mlir_sparse.notation import semiring as semiring_named
@@ -113,11 +115,17 @@ class CommandRequest:
     @property
     def ranks(self) -> dict[str, int]:
         """Returns the number of subscripts of every tensor, in the order of the text."""
-        ranks = {access.tensor: len(access.subscripts) for access in self.accesses}
+        ranks = {a.tensor: len(a.subscripts) for a in self.accesses if not is_index_vector(a.tensor)}
         if isinstance(self.assignment, Comprehension):
             declared = {p.name: len(p.sizes or ()) for p in self.assignment.parameters}
             ranks = {name: rank for name, rank in (declared | ranks).items() if name not in self.assignment.sizes}
         return ranks
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Returns the names of the tensors that are read, in the order of the text."""
+        whole = self.assignment
+        return whole.inputs if isinstance(whole, Comprehension) else tensors_given(whole)
 
     @property
     def statements(self) -> tuple[Assignment, ...]:

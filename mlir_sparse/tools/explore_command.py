@@ -83,7 +83,7 @@ def explore(
 
 
 def _of_notation(request: CommandRequest, options: dict[str, Any]) -> Passes:
-    types = {name: request.type_of(name) for name in request.assignment.inputs}
+    types = {name: request.type_of(name) for name in request.tensors}
     kernel: Any = ms.compile(request.assignment, tensors=types, out=request.output, **options)
     passes: Passes = kernel.passes()
     return passes

@@ -13,9 +13,10 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.indexed_kernel import with_index_arrays
 from mlir_sparse.compile.modules import ModuleFunction
 from mlir_sparse.errors import ExtentError, OperandError, ProgramError, UnknownTensorError
-from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.notation import Assignment, IndexVar, tensors_given
 from mlir_sparse.process.child_process import in_child
 from mlir_sparse.runtime.program_values import NumberValue, ProgramValue
 from mlir_sparse.spec.extents import infer_extents
@@ -140,7 +141,7 @@ def _ran(job: ModuleJob, function: ModuleFunction, report: Report) -> bool:
 def _request(job: ModuleJob, notation: str, kinds: Mapping[str, ProgramValue]) -> CommandRequest:
     """Returns the notation to verify by; its tensors are parameters, and its target may be one."""
     request = CommandRequest.of(notation, {}, {}, {})
-    unknown = [name for name in request.assignment.inputs if name not in kinds]
+    unknown = [name for name in request.tensors if name not in kinds]
     if unknown:
         raise UnknownTensorError(
             f"expected --verify to read parameters, {listed(kinds)}, but got {unknown[0]} in {notation!r}"
@@ -230,7 +231,8 @@ def _verified(request: CommandRequest, operands: Mapping[str, Any], results: Map
     if not isinstance(assignment, Assignment) or not results:
         raise OperandError("expected an assignment to verify the function's first result by, but got other notation")
     result = next(iter(results.values()))
-    tensors = {name: operands[name] for name in assignment.inputs}
+    tensors = {name: operands[name] for name in tensors_given(assignment)}
+    tensors = with_index_arrays(assignment, tensors, result)
     shapes = {name: tuple(one.shape) for name, one in tensors.items()}
     extents = infer_extents(assignment, shapes, tuple(result.shape))
     return agrees(assignment, tensors, extents, result, "verify", report)

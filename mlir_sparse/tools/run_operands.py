@@ -53,7 +53,7 @@ def load(
         UnknownTensorError: for a tensor without a source.
         ExtentError: for a generated tensor without known extents.
     """
-    names = request.assignment.inputs
+    names = request.tensors
     sources.require_all(names)
     tensors: dict[str, Tensor] = dict(opened or {})
     for name, tensor in tensors.items():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import evaluate, parse
+from mlir_sparse.compile.indexed_kernel import refuse_index_values
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -97,6 +98,7 @@ class TorchKernel:
     """
 
     def __init__(self, notation: Assignment | Comprehension, out: Any, fixed: Mapping[str, Any]) -> None:
+        refuse_index_values(notation, "ms.torch")
         self._given = (notation, out, dict(fixed))
         self._torch = import_torch()
         self._operator = program_operator()

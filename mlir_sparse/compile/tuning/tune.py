@@ -12,6 +12,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel
 from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.indexed_kernel import IndexedKernel, refuse_index_values
 from mlir_sparse.compile.tuning.progress_bar import bar
 from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_name
 from mlir_sparse.compile.tuning.search import Search, kernel_of
@@ -129,6 +130,8 @@ def tune(
     if not isinstance(said, int | float | np.integer | np.floating) or not said > 0:
         raise OperandError(f"expected a budget of more than 0 seconds, but got {text_shown(budget)}")
     given = by_name(named, tensors)
+    if isinstance(kernel, IndexedKernel):
+        kernel = kernel.assignment  # which is refused by name
     if isinstance(kernel, Kernel) and (out is not None or semiring is not None):
         raise OperandError("expected out= and semiring= with notation only, but got them for a kernel, which has both")
     base = kernel if isinstance(kernel, Kernel) else _compiled(kernel, operands, given, out, semiring)
@@ -157,6 +160,7 @@ def _compiled(
         raise UnsupportedError(
             f"expected one statement without ranges to tune, but got '{parsed}': tune its statements apart"
         )
+    refuse_index_values(parsed, "tune")
     tensors = {name: value for name, value in given.items() if name not in operators}
     data = bind_parameters(parsed.inputs, operands, tensors)
     check_names(parsed, tuple(data))

@@ -1,0 +1,273 @@
+"""Index variables as values and conditions on them: every storage, threads, streams, Dask, files, the command line."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import mlir_sparse as ms
+from dialect_tests.crossing import crossed
+from mlir_sparse.tools.cli import main as cli
+
+Array = np.ndarray[Any, Any]
+STORAGES = [
+    "dense",
+    "CSR",
+    "COO",
+    "CSC",
+    "DCSR",
+    "BSR(2, 2)",
+    "ELL",
+    "DIA",
+    "UnorderedCOO",
+    "NonuniqueCOO",
+    "RowIntervals",
+]
+
+
+def _matrix(rows: int = 6, columns: int = 6, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    found: Array = np.where(rng.random((rows, columns)) < 0.5, rng.integers(-4, 5, (rows, columns)), 0).astype(float)
+    return found
+
+
+def _stored(dense: Array, storage: str) -> Any:
+    return dense if storage == "dense" else ms.tensor(dense, storage)
+
+
+def _whole(found: Any) -> Array:
+    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
+
+
+def _expected(text: str, D: Array, x: Array) -> Array:
+    """Returns what NumPy gives for one of CASES."""
+    i, j = np.indices(D.shape)
+    kept = np.where(j <= i, D, 0)
+    known: dict[str, Callable[[], Any]] = {
+        "y(i) = A(i,j) * j": lambda: (D * j).sum(1),
+        "y(i) = A(i,j) * j * i": lambda: (D * j * i).sum(1),
+        "y(j) = A(i,j) * (i + 1) / (j + 1)": lambda: (D * (i + 1)).sum(0) / (1 + np.arange(D.shape[1])),
+        "y(i) = A(i,j) * x(j) if j <= i": lambda: kept @ x,
+        "y(i) = sum(j : A(i,j) * x(j) if j <= i) + i": lambda: kept @ x + np.arange(len(D)),
+        "y(i) = A(i,j) * x(j) if j % 2 == 0 & i > 0": lambda: np.where((j % 2 == 0) & (i > 0), D, 0) @ x,
+        "B(i,j) = A(i,j) if j <= i": lambda: kept,
+        "B(i,j) = A(i,j) if not j <= i": lambda: D - kept,
+        "B(i,j) = j <= i ? A(i,j) : -A(i,j)": lambda: np.where(j <= i, D, -D),
+        "B(i,j) = A(i,j) * i": lambda: D * i,
+        "B(i,j) = A(i,j) + i if i == j": lambda: np.where(i == j, D + i, 0),
+        "C(i,j) = A(i,k) * A(k,j) if j <= i": lambda: np.tril(D @ D),
+        "C(i,j) = A(i,k) * A(k,j) if k <= i": lambda: kept @ D,
+        "C(i,j) = A(i,k) * k * A(k,j)": lambda: D @ (D * i),
+        "y(i) = max(j : A(i,j) * j)": lambda: (D * j).max(1),
+        "y(i) = argmax(j : A(i,j) * j)": lambda: (D * j).argmax(1),
+        "t = A(i,j) * (i - j)": lambda: (D * (i - j)).sum(),
+    }
+    return np.asarray(known[text]())
+
+
+CASES = [
+    "y(i) = A(i,j) * j",
+    "y(i) = A(i,j) * j * i",
+    "y(j) = A(i,j) * (i + 1) / (j + 1)",
+    "y(i) = A(i,j) * x(j) if j <= i",
+    "y(i) = sum(j : A(i,j) * x(j) if j <= i) + i",
+    "y(i) = A(i,j) * x(j) if j % 2 == 0 & i > 0",
+    "B(i,j) = A(i,j) if j <= i",
+    "B(i,j) = A(i,j) if not j <= i",
+    "B(i,j) = j <= i ? A(i,j) : -A(i,j)",
+    "B(i,j) = A(i,j) * i",
+    "B(i,j) = A(i,j) + i if i == j",
+    "C(i,j) = A(i,k) * A(k,j) if j <= i",
+    "C(i,j) = A(i,k) * A(k,j) if k <= i",
+    "C(i,j) = A(i,k) * k * A(k,j)",
+    "y(i) = max(j : A(i,j) * j)",
+    "y(i) = argmax(j : A(i,j) * j)",
+    "t = A(i,j) * (i - j)",
+]
+
+
+@crossed(text=CASES, storage=STORAGES, optimize=["auto", "off", "algebra"])
+def test_agrees_with_numpy(text: str, storage: str, optimize: str) -> None:
+    """Each storage and each way to optimize gives NumPy's numbers."""
+    D, x = _matrix(), np.arange(6.0) - 2
+    given = {"A": _stored(D, storage)} | ({"x": x} if "x(j)" in text else {})
+    found = ms.evaluate(text, tensors=given, optimize=optimize)
+    np.testing.assert_allclose(_whole(found), _expected(text, D, x))
+
+
+@crossed(text=CASES[:8], shape=[(0, 3), (3, 0), (1, 1), (1, 5)], storage=["dense", "CSR", "COO", "CSC"])
+def test_extents_of_zero_and_one(text: str, shape: tuple[int, int], storage: str) -> None:
+    D, x = _matrix(*shape), np.arange(float(shape[1]))
+    given = {"A": _stored(D, storage)} | ({"x": x} if "x(j)" in text else {})
+    np.testing.assert_allclose(_whole(ms.evaluate(text, tensors=given)), _expected(text, D, x))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i32", "i64", "f32", "f64", "bf16", "c64", "bool"])
+def test_an_index_is_an_integer_of_64_bits(dtype: str) -> None:
+    """The result has the type that NumPy gives an array of `dtype` times one of int64."""
+    D = np.abs(_matrix())
+    A = ms.tensor(D, "CSR").astype(ms.DType.of(dtype).numpy)
+    found = ms.evaluate("y(i) = A(i,j) * j", A=A)
+    expected = A.to_numpy().astype(np.float64 if dtype == "bf16" else A.dtype) @ np.arange(6)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_condition_keeps_the_storage_and_drops_entries() -> None:
+    """tril and triu of a sparse tensor take what they keep, NaN and infinities included."""
+    D = _matrix()
+    D[2, 1], D[3, 3], D[1, 4] = np.nan, np.inf, -0.0
+    A = ms.tensor(scipy.sparse.csr_array((np.arange(1.0, 7), ([0, 1, 2, 3, 4, 5], [5, 0, 2, 5, 1, 5]))), "DCSR")
+    lower = ms.evaluate("B(i,j) = A(i,j) if j <= i", A=A, out="DCSR")
+    assert (lower.nse, lower.encoding.levels) == (4, A.encoding.levels)
+    for storage in ("CSR", "COO", "CSC"):
+        found = ms.evaluate("B(i,j) = A(i,j) if j <= i", A=ms.tensor(D, storage))
+        np.testing.assert_array_equal(_whole(found), np.tril(D))
+        assert found.nse == np.count_nonzero(np.tril(D))
+
+
+def test_positions_are_those_of_the_whole_in_every_piece() -> None:
+    """Threads, streams, Dask and slices: positions are global, though each piece sees a part."""
+    rows, columns = 60_000, 30_000
+    rng = np.random.default_rng(1)
+    S = scipy.sparse.random_array((rows, columns), density=10 / columns, rng=rng, format="csr")
+    A, x, i = ms.tensor(S), rng.random(columns), np.arange(rows)
+    weighted = S.copy()
+    weighted.data = S.data * S.indices
+    cases: list[tuple[str, Array]] = [
+        ("y(i) = A(i,j) * j * i", weighted.sum(1) * i),
+        ("y(j) = A(i,j) * i", S.T @ i.astype(float)),
+        ("y(i) = A(i,j) * x(j) if j <= i", scipy.sparse.tril(S) @ x),
+        ("t = sum(i, j : i * A(i,j))", np.asarray((S.sum(1) * i).sum())),
+    ]
+    source = ms.source(lambda low, high: S[low:high], shape=S.shape, type="f64[?,?] CSR", nbytes=12 * S.nnz)
+    for text, expected in cases:
+        given = {"x": x} if "x(j)" in text else {}
+        for threads in (1, 2, 3):
+            np.testing.assert_allclose(ms.evaluate(text, A=A, threads=threads, tensors=given), expected)
+        np.testing.assert_allclose(ms.stream(text, A=source, memory="8MiB", tensors=given), expected)
+    lower = ms.evaluate("B(i,j) = A(i,j) if j <= i", A=A, threads=2)
+    assert abs(lower.to_scipy() - scipy.sparse.tril(S)).max() == 0
+    part = A[1000:5000]  # an index counts within what is read
+    np.testing.assert_allclose(ms.evaluate("y(i) = P(i,j) * i", P=part), S[1000:5000].sum(1) * np.arange(4000))
+
+
+def test_dask() -> None:
+    msd = pytest.importorskip("mlir_sparse.dask")
+    D = _matrix(20, 9)
+    for text, expected in (
+        ("y(i) = A(i,j) * j * i", (D * np.indices(D.shape).prod(0)).sum(1)),
+        ("y(j) = A(i,j) * i", np.arange(20) @ D),
+    ):
+        found = ms.evaluate(text, A=msd.from_tensor(ms.tensor(D), pieces=3))
+        np.testing.assert_allclose(found.compute(scheduler="synchronous"), expected)
+
+
+def test_ranges_count_from_their_start() -> None:
+    x = np.arange(7.0)
+    np.testing.assert_array_equal(ms.evaluate("y(i) = i * i where i in 0:4", tensors={}), [0, 1, 4, 9])
+    np.testing.assert_array_equal(ms.evaluate("y(i) = x(i + j) * j where i in 0:3, j in 2:4", x=x), [13, 18, 23])
+    np.testing.assert_array_equal(ms.evaluate("y(i) = x(2*i + 1) * (2*i + 1)", x=x), [1, 9, 25])
+    np.testing.assert_array_equal(ms.evaluate("y(i) = sum(k : k) * x(i) where k in 0:4", x=x), 6 * x)
+
+
+def test_kernels_are_called_without_the_vectors(tmp_path: Path) -> None:
+    """Kernels for types, saved and pickled ones take the user's operands, of any shape, and an array for the result."""
+    text = "y(i) = A(i,j) * x(j) * j if j < i"
+    kernel = ms.compile(text, A="f64[?,?] CSR", x="f64[?]")
+    kernel.save(tmp_path / "kernel.msk")
+    for made in (kernel, pickle.loads(pickle.dumps(kernel)), ms.load(tmp_path / "kernel.msk")):
+        assert made.parameters == ("A", "x")
+        for size in (6, 4, 6):
+            D, x = _matrix(size, size), np.arange(1.0, size + 1)
+            expected = np.tril(D, -1) @ (x * np.arange(size))
+            A, out = ms.tensor(D, "CSR"), np.empty(size)
+            np.testing.assert_allclose(made(A, x), expected)
+            assert made(A=A, x=x, out=out) is out
+            np.testing.assert_allclose(out, expected)
+    assert "made by calls" in kernel.explain()
+    assert "j.index" in kernel.explain(A, x)
+    assert kernel.ir("notation") == "y(i) = sum(j : where(j < i, A(i,j) * x(j) * j, 0))\n"
+    square = ms.compile("C(i,j) = A(i,k) * k * A(k,j)", A=A)
+    assembled = square.assemble(A)
+    np.testing.assert_allclose(square.compute(A, out=assembled).to_numpy(), D @ np.diag(np.arange(6)) @ D)
+
+
+def test_tensors_by_definition_may_be_read() -> None:
+    D = _matrix()
+    G = ms.define("G(i,j) = 2 * A(i,j)", A=ms.tensor(D))
+    for _ in range(2):
+        np.testing.assert_allclose(ms.evaluate("y(i) = G(i,j) * j", G=G), 2 * D @ np.arange(6))
+    np.testing.assert_allclose(ms.compile("y(i) = G(i,j) * j", G=G)(G), 2 * D @ np.arange(6))
+    H = ms.define("H(i,j) = A(i,j) if j < i else -1", A=D)
+    np.testing.assert_allclose(H.toarray(), np.where(np.tri(6, k=-1) > 0, D, -1))
+
+
+def test_derivatives_take_positions_for_constants() -> None:
+    text = "y(i) = A(i,j) * j * x(j) if j <= i"
+    found = ms.adjoint(text, ["x"], A="f64[?,?] CSR")
+    D, dy = _matrix(), np.arange(6.0)
+    (statement,) = str(found).splitlines()
+    assert "j <= i" in statement
+    np.testing.assert_allclose(ms.evaluate(statement, A=ms.tensor(D, "CSR"), dy=dy), (np.tril(D) * np.arange(6)).T @ dy)
+
+
+def test_users_names_may_be_odd() -> None:
+    """An index called `index`, `sum` or `p`, and a tensor called `i`, mean what they say."""
+    D = _matrix()
+    for name in ("p", "sum", "index", "where", "not_"):
+        np.testing.assert_allclose(ms.evaluate(f"y({name}) = A({name},j) * {name}", A=D), D.sum(1) * np.arange(6))
+    np.testing.assert_allclose(ms.evaluate("y(a) = A(a,b) * i", A=D, i=2.0), 2 * D.sum(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "error", "message"),
+    [
+        ("y(i) = i", {}, ms.ExtentError, "expected index i to have an extent"),
+        ("y(i) = x(i) * i", {"x": np.ones((2, 2))}, ms.RankError, "expected 2 subscripts for x"),
+        ("y(i) = A(i,j) * x(j) * j", {"A": np.eye(2), "x": np.ones(3)}, ms.ExtentError, "but got 2 (axis 1 of A)"),
+        ("y(i) = x(i) * i", {}, ms.UnknownTensorError, "expected data for tensor x, but got none: pass x=..."),
+        ("y(i) = x(i) * i", {"x": np.ones(2), "z": 1}, ms.UnknownTensorError, "a tensor of y(i) = x(i) * i (x)"),
+        ("def f(float(M) x) -> (y) { y(i) = x(i) * i }", {"x": np.ones(2)}, ms.NotationError, "pass a vector of its"),
+    ],
+)
+def test_mistakes(text: str, given: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        ms.evaluate(text, **given)
+    assert message in str(raised.value)
+
+
+def test_what_takes_operands_only_refuses_by_name() -> None:
+    with pytest.raises(ms.UnsupportedError, match="without index variables as values for tune, but got j"):
+        ms.tune("y(i) = A(i,j) * j", np.eye(2))
+
+
+def test_torch_refuses_by_name() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(ms.UnsupportedError, match=r"for ms.torch, but got j .* np.arange"):
+        ms.torch.kernel("y(i) = A(i,j) * j")
+
+
+def test_compiles_for_gpus() -> None:
+    kernel = ms.compile("y(i) = A(i,j) * j if j < i", A="f64[?,?] CSR", target="cuda:sm_90", via="codegen")
+    assert ".visible .entry" in kernel.ir("ptx")
+
+
+def test_command_line(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    D = _matrix()
+    ms.write(tmp_path / "a.mtx", ms.tensor(D))
+    given = ["-f", "A:CSR", "-i", f"A={tmp_path / 'a.mtx'}"]
+    for text in ("y(i) = A(i,j) * j if j <= i", "y(i) = A(i,j) * (i + j)"):
+        ran = CliRunner().invoke(cli, ["run", text, *given, "--verify"])
+        assert ran.exit_code == 0, ran.output
+        assert "passed" in ran.output
+    shown = CliRunner().invoke(cli, ["emit", "y(i) = A(i,j) * j", "-f", "A:CSR"])
+    assert "%arg1: tensor<?xi64>" in shown.output
