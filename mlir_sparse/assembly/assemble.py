@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mlir_sparse._mlir import ir
+from mlir_sparse.assembly.append_rows import append_row
 from mlir_sparse.assembly.entry_writer import Computing, Laying, Writer
 from mlir_sparse.assembly.insert_short_rows import counting, find_gathered_row
 from mlir_sparse.assembly.result_arguments import append_arguments
@@ -122,8 +123,13 @@ def _compressed(compress: Compress, writer: Writer) -> ir.Value:
         loops = row.outer.op.clone(ir.InsertionPoint.current)
         return [writer.compress(count, loops.results[0], coordinates)]
 
-    short = row.is_short(count, writer.result)
-    after = build.branch(short, lambda: [row.insert(count, writer.result)], gather, [build.index_type()])[0]
+    result = writer.result
+
+    def place() -> list[ir.Value]:
+        return [append_row(row, count, result) if result.unordered else row.insert(count, result)]
+
+    fits = row.is_spread(count, result) if result.unordered else row.is_short(count, result)
+    after = build.branch(fits, place, gather, [build.index_type()])[0]
     compress.set_count(build.constant(0))  # the loops there were have no use then
     row.outer.op.erase()
     return after

@@ -40,6 +40,7 @@ class Result:
         sizes: the size of each level.
         limit: with more entries than that the loops stop.
         first: the number of rows before those that are laid out.
+        unordered: whether the coordinates of the last level may be in any order.
     """
 
     depth: int
@@ -55,6 +56,7 @@ class Result:
     sizes: tuple[ir.Value, ...]
     limit: ir.Value
     first: ir.Value
+    unordered: bool
 
     @property
     def appends_all(self) -> bool:
@@ -127,6 +129,7 @@ def append_arguments(block: ir.Block, kind: ir.RankedTensorType, *, gathers: boo
         sizes,
         limit,
         first_row,
+        levels.unordered,
     )
 
 
@@ -139,12 +142,14 @@ class ResultLevels:
         position: the element type of positions.
         coordinate: that of coordinates.
         apart: whether singleton levels keep a buffer each.
+        unordered: whether the coordinates of some level may be in any order.
     """
 
     formats: list[str]
     position: ir.Type
     coordinate: ir.Type
     apart: bool
+    unordered: bool
 
 
 def result_levels(kind: ir.RankedTensorType) -> ResultLevels:
@@ -153,8 +158,10 @@ def result_levels(kind: ir.RankedTensorType) -> ResultLevels:
     encoding, formats = dialect.EncodingAttr(kind.encoding), dialect.LevelFormat
     names = {formats.dense: "dense", formats.compressed: "compressed", formats.singleton: "singleton"}
     levels = [names.get(found, "other") for found in encoding.lvl_formats_enum]
-    # The bindings tell by text alone whether levels are apart.
-    return ResultLevels(levels, _index_of(encoding.pos_width), _index_of(encoding.crd_width), "soa" in str(encoding))
+    # The bindings tell by text alone whether levels are apart, and whether in order.
+    text = str(encoding)
+    widths = _index_of(encoding.pos_width), _index_of(encoding.crd_width)
+    return ResultLevels(levels, *widths, "soa" in text, "nonordered" in text)
 
 
 def _index_of(width: int) -> ir.Type:

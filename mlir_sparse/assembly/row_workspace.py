@@ -61,6 +61,11 @@ class Workspace:
         build.store(build.bits_of("xori", build.load(bits, at), _bit(coordinate)), bits, at)
         return self._taken(coordinate)
 
+    def taken_with_word(self, coordinate: ir.Value) -> ir.Value:
+        """Returns the value of an entry, and forgets it and all others of its word: each of them is taken, too."""
+        build.store(build.integer(0, build.word_type()), self.levels[0], _word(coordinate))
+        return self._taken(coordinate)
+
     def _taken(self, coordinate: ir.Value) -> ir.Value:
         value = build.load(self.values, coordinate)
         build.store(zero_of(value.type), self.values, coordinate)

@@ -11,7 +11,7 @@ from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_parser import take_encoding
 from mlir_sparse.encoding.encoding_value import ATTRIBUTE, Encoding
 from mlir_sparse.encoding.map_parser import parse_slice_number
-from mlir_sparse.encoding.presets import preset_encoding
+from mlir_sparse.encoding.presets import UNORDERED, canonical_name, preset_encoding, unordered_preset
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, SparseError
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.given_arguments import integer_of
@@ -39,8 +39,9 @@ def encoding(
     """Returns the encoding of a text, a preset name or an Encoding.
 
     Args:
-        source: attribute text, an alias definition, a bare map, the name of a preset with or without parameters, an
-            Encoding, an attribute of MLIR's bindings, or None for all levels dense.
+        source: attribute text, an alias definition, a bare map, the name of a preset, an Encoding, an attribute of
+            MLIR's bindings, or None for all levels dense. Parameters may stand behind the name, or `(unordered)` for
+            lists that are not sorted, as in `CSR(unordered)`.
         rank: the number of dimensions; checked, or chosen for presets of any rank.
         block: the size of a block in each dimension, for blocked presets.
         order: the dimension stored at each level, for presets of any order.
@@ -124,11 +125,23 @@ def _take_preset(cursor: Cursor, rank: int | None, given: Mapping[str, object]) 
         cursor.take()
     span = start.to(cursor.previous)
     name = cursor.source.text[span.start : span.end]
-    arguments = _take_arguments(cursor)
     try:
-        return preset_encoding(name, rank, arguments, **given)
+        if _takes_unordered(cursor):
+            return unordered_preset(preset_encoding(name, rank, **given))
+        return preset_encoding(name, rank, _take_arguments(cursor), **given)
     except SparseError as error:
         cursor.fail(error.message, start.to(cursor.previous), type(error))
+
+
+def _takes_unordered(cursor: Cursor) -> bool:
+    """Takes `(unordered)`, in any case as names are; nothing else."""
+    word = cursor.peek(1) if cursor.at("(") else None
+    if word is None or word.kind is not TokenKind.NAME or canonical_name(word.text) != UNORDERED:
+        return False
+    cursor.take()
+    cursor.take()
+    cursor.expect(")", f"`)` behind `{UNORDERED}`")
+    return True
 
 
 def _take_arguments(cursor: Cursor) -> list[int | None]:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mlir_sparse.encoding.encoding_value import Encoding
+from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.preset import Preset, PresetOptions
 from mlir_sparse.encoding.preset_foreign import banded, diagonals, hashed_rows, intervals, slots
 from mlir_sparse.encoding.preset_levels import (
@@ -33,7 +34,10 @@ from mlir_sparse.encoding.preset_levels import (
 from mlir_sparse.errors import EncodingError, RankError, UnknownPresetError
 from mlir_sparse.text.given_arguments import several_of
 
-__all__ = ["PRESETS", "canonical_name", "find_preset", "preset_encoding"]
+__all__ = ["PRESETS", "UNORDERED", "canonical_name", "find_preset", "preset_encoding", "unordered_preset"]
+
+UNORDERED = "unordered"
+"""What stands behind the name of a preset, as in `CSR(unordered)`, where coordinates are in any order."""
 
 _TABLE = (
     Preset("DenseVector", "a dense vector", 1, 1, 1, mix("dense")),
@@ -223,6 +227,33 @@ def preset_encoding(
     if options.order is not None and sorted(options.order) != list(range(resolved)):
         raise EncodingError(f"expected an order of the dimensions 0 to {resolved - 1}, but got {options.order}")
     return replace(preset.build(resolved, options), preset=preset.label(options))
+
+
+def unordered_preset(ordered: Encoding) -> Encoding:
+    """Returns the encoding of a preset with the coordinates of its last level in any order, each once.
+
+    Such are the rows of products of sparse matrices as they come about: they are not sorted, which takes longer than
+    to compute them where rows are short (Nagasaka et al. 2019, section 5). `CSR(unordered)` is its text.
+
+    Args:
+        ordered: the encoding of a preset: dense levels, then compressed ones.
+
+    Raises:
+        EncodingError: for one with other levels, or with parameters.
+
+    >>> unordered_preset(preset_encoding("CSR")).map_text()
+    '(i, j) -> (i : dense, j : compressed(nonordered))'
+    """
+    *above, last = ordered.levels
+    known = all(kind.is_full or kind.has_adjacent_lists for kind in ordered.level_types)
+    plain = known and ordered.is_permutation and not any(kind.properties for kind in ordered.level_types)
+    if not plain or not last.type.has_adjacent_lists:
+        raise EncodingError(
+            f"expected {UNORDERED} behind the name of a preset of dense levels, then compressed ones, such as CSR, "
+            f"but got {ordered.preset}({UNORDERED}): leave it out, or name UnorderedCOO"
+        )
+    loose = replace(last, type=replace(last.type, properties=(LevelProperty.NONORDERED,)))
+    return replace(ordered, levels=(*above, loose), preset=f"{ordered.preset}({UNORDERED})")
 
 
 def _resolve_rank(preset: Preset, rank: int | None, named: int | None, options: PresetOptions) -> int:

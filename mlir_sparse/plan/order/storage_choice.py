@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mlir_sparse.affine import Dim
-from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType
+from mlir_sparse.encoding import Encoding, LevelFormat, LevelProperty, LevelSpec, LevelType, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _COMPRESSED = LevelType(LevelFormat.COMPRESSED)
+_LOOSE = LevelType(LevelFormat.COMPRESSED, (LevelProperty.NONORDERED,))
 _DENSE = LevelType(LevelFormat.DENSE)
 
 
@@ -149,7 +150,13 @@ def can_insert_into(encoding: Encoding) -> bool:
     if encoding.has_slices or not (encoding.is_permutation and encoding.is_native) or encoding.explicit_val is not None:
         return False
     rest = tuple(itertools.dropwhile(lambda kind: kind.functions.has_full_loop, encoding.level_types))
-    return bool(rest) and (all(kind == _COMPRESSED for kind in rest) or _is_coo(encoding))
+    return bool(rest) and (_are_lists(rest) or _is_coo(encoding))
+
+
+def _are_lists(kinds: tuple[LevelType, ...]) -> bool:
+    """Returns whether all levels are compressed; the last may leave its coordinates in the order in which they come."""
+    *above, last = kinds
+    return last in (_COMPRESSED, _LOOSE) and all(kind == _COMPRESSED for kind in above)
 
 
 def inserts_without_dense_levels(encoding: Encoding) -> bool:

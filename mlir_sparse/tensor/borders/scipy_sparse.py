@@ -167,6 +167,9 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
     storage = tensor.storage
     indptr, indices = _index_pair(storage.positions[1], storage.coordinates[1])
     values = storage.values
+    canonical = tensor.encoding.is_ordered and all(level.unique for level in tensor.encoding.level_types)
+    if not canonical:  # SciPy sorts such matrices in place, where it must, and would write to this tensor
+        indptr, indices, values = (np.array(array) for array in (indptr, indices, values))
     if kind == "bsr":
         block = (tensor.encoding.block_of(0), tensor.encoding.block_of(1))
         result = sparse.bsr_array(tensor.shape, blocksize=block, dtype=values.dtype)
@@ -175,7 +178,7 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
         result = _empty(f"{kind}_array", tensor.shape, values.dtype)
     # Set attributes one by one: SciPy's constructors would copy 64-bit indices that fit in 32 bits.
     result.indptr, result.indices, result.data = indptr, indices, values
-    if tensor.encoding.is_ordered and all(level.unique for level in tensor.encoding.level_types):
+    if canonical:
         result.has_canonical_format = True
     return result
 

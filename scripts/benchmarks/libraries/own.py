@@ -140,7 +140,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     **{f"{name}-{storage}": what for name, what in _TENSOR_PRODUCTS.items() for storage in ("csf", "coo")},
     "innerprod": ("a = T(i,j,k) * U(i,j,k)", DENSE),
     "spmv-dcsr": ("y(i) = A(i,j) * x(j)", DENSE),
-    "spgemm-unordered": (PRODUCT, "(i, j) -> (i : dense, j : compressed(nonordered))"),
+    "spgemm-unordered": (PRODUCT, "CSR(unordered)"),
     "row-maxima": ("y(i) = max(j : A(i,j))", DENSE),
     "row-sums": ("y(i) = A(i,j)", DENSE),
     "column-sums": ("y(j) = A(i,j)", DENSE),
