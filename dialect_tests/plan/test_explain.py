@@ -206,3 +206,14 @@ def test_a_kernel_that_does_not_compile_is_explained_as_well(monkeypatch: pytest
     assert "because: accumulates from the identity" in told
     (why,) = lines_with(told, "unknown: ")
     assert why.startswith("expected MLIR to lower the kernel, but the compiler ran past 0.05 s")
+
+
+def test_how_streams_and_task_graphs_may_cut_a_statement_is_told() -> None:
+    told = explained("y(i) = b(i) - A(i,j) * x(j)", A=CSR, b=VECTOR, x=VECTOR).partition("\npieces\n")[2]
+    assert told.splitlines()[:2] == [
+        "  along i: axis 0 of b, axis 0 of A; each piece reads all of x; results follow one another along axis 0",
+        "  not along j: b(i) lacks j: each piece would count it",
+    ]
+    told = ms.compile("y(j) = A(i,j) * x(i)", A=CSR, x=VECTOR, semiring="min_plus").explain()
+    assert "  along i: axis 0 of A, axis 0 of x; results are combined by min\n" in told
+    assert "\npieces\n  none: there are no loops" in explained("a = 2 * b", b="f64[]")

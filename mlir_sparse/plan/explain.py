@@ -24,6 +24,7 @@ from mlir_sparse.plan.plan_steps import (
     combining_name,
     values_read,
 )
+from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.plan.work_formula import asymptotic_cost
 from mlir_sparse.program import (
     ArrayProduct,
@@ -56,7 +57,8 @@ def explain(program: Program, mapped: Sequence[MappedNest] = (), algebra: Sequen
     for each loop its iterator type and the lattice of levels that it runs over, intersected (`&`) at products and
     united (`|`) at sums; and its cost, in which a variable is its extent and `nse(A)` the number of stored entries of
     A. Estimates take 1,000 for an unknown extent and 10 entries a row; comparisons of orders and plans also weigh
-    conversions, strides and workspaces.
+    conversions, strides and workspaces. Last come the cuts of the statement, by which streams and task graphs divide
+    it.
 
     Args:
         program: the program.
@@ -79,7 +81,16 @@ def explain(program: Program, mapped: Sequence[MappedNest] = (), algebra: Sequen
         arrays = listed([array.name for array in blocks.arrays])
         steps = f"steps {blocks.first + 1} to {len(program.steps)}"
         lines += ["", f"{steps} run for some rows of {arrays} at a time, where caches would not hold all"]
+    lines += [] if mapped else ["", "pieces", *_pieces(program)]
     return "\n".join(lines)
+
+
+def _pieces(program: Program) -> list[str]:
+    """Returns how `stream` and task graphs may cut the statement."""
+    found = cuts(program.spec.explicit)
+    told = [f"  {cut}" for cut in found.values() if isinstance(cut, StatementCut)]
+    told += [f"  not along {variable}: {cut}" for variable, cut in found.items() if isinstance(cut, str)]
+    return told or ["  none: there are no loops"]
 
 
 def _operators(program: Program) -> list[str]:
