@@ -60,7 +60,21 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_NAMES = ("int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
+_NAMES = (
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 DTYPES: tuple[np.dtype[Any], ...] = (*map(np.dtype, _NAMES), np.dtype(ml_dtypes.bfloat16), np.dtype(np.bool_))
 
 # Kernels of the literature and of every shape that the summation rule tells apart. No two are of one kind.

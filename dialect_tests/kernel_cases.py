@@ -134,7 +134,7 @@ def covering(name: str) -> tuple[Case, ...]:
     rows = chosen * -(-len(DTYPES) // len(chosen))
     start, kinds = list(FAMILIES).index(name), _types_of(name)
     return tuple(
-        Case(name, row[:-1], row[-1], kinds[(start + 3 * number) % len(kinds)]) for number, row in enumerate(rows)
+        Case(name, row[:-1], row[-1], kinds[(start + 11 * number) % len(kinds)]) for number, row in enumerate(rows)
     )
 
 

@@ -73,7 +73,7 @@ _ON_INTEGERS: dict[str, Callable[..., Array]] = {
     "remainder": np.remainder,
     "fmod": np.fmod,
     # NumPy's own 1/0 depends on the width: 0 or the least integer.
-    "reciprocal": lambda x: np.where(x == 0, 0, np.reciprocal(x)) if x.dtype.kind == "i" else np.reciprocal(x),
+    "reciprocal": lambda x: np.where(x == 0, 0, np.reciprocal(x)) if x.dtype.kind in "iu" else np.reciprocal(x),
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
@@ -231,7 +231,7 @@ class _Kind:
     @property
     def dtype(self) -> np.dtype[Any]:
         common = _promoted(list(self.strong), list(self.weak))
-        return np.dtype(np.float64) if self.real and common.kind in "bi" else common
+        return np.dtype(np.float64) if self.real and common.kind in "biu" else common
 
     @staticmethod
     def of(node: Expr, dtypes: Mapping[str, np.dtype[Any]], summed: frozenset[str] = frozenset()) -> _Kind:
@@ -315,7 +315,7 @@ def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
     """Returns the type that operands meet in where it is their own; integers too large for it are compared in i64."""
     dtype = _Kind.joined([_Kind.of(node, grid.dtypes) for node in nodes]).dtype
     large = [n.value for n in nodes if isinstance(n, Literal) and isinstance(n.value, int)]
-    if dtype.kind == "i" and any(not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max for value in large):
+    if dtype.kind in "iu" and any(not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max for value in large):
         return np.dtype(np.int64)
     return dtype
 
@@ -323,7 +323,7 @@ def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
 def kind_of(dtype: DTypeLike) -> str:
     """Returns "b", "i", "f" or "c": what sort of numbers an element type has."""
     dtype = np.dtype(dtype)
-    return "f" if dtype == BF16 else dtype.kind
+    return "f" if dtype == BF16 else dtype.kind.replace("u", "i")
 
 
 def tolerance(dtype: DTypeLike, terms: int = 1) -> float:
@@ -523,7 +523,7 @@ def _inner_dtype(node: Call, grid: _Grid) -> np.dtype[Any]:
     dtype = _own_dtype(node.arguments, grid)
     if dtype == np.bool_ and node.function != "angle":
         return _of_truth(node.function, len(node.arguments))
-    return np.dtype(np.float64) if node.function == "angle" and dtype.kind in "bi" else dtype
+    return np.dtype(np.float64) if node.function == "angle" and dtype.kind in "biu" else dtype
 
 
 def _truth(node: Expr, grid: _Grid) -> Array:
@@ -623,7 +623,7 @@ def _coordinates(subscript: Subscript, grid: _Grid) -> Array:
 
 
 def _computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    if dtype.kind in "bi":
+    if dtype.kind in "biu":
         return dtype
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 

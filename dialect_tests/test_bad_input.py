@@ -86,10 +86,10 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
     # Element types.
     (
         SPMV,
-        {"A": matrix(), "x": np.ones(3, np.uint32)},
+        {"A": matrix(), "x": np.ones(3, "M8[s]")},
         ms.DTypeError,
         None,
-        "but got uint32: convert with astype('int64').*(operand x)",
+        "but got datetime64.*: convert with astype('int64').*(operand x)",
     ),
     (SPMV, {"A": matrix(), "x": np.ones(3, np.longdouble)}, ms.DTypeError, None, "convert with astype('float64')"),
     (

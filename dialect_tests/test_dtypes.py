@@ -19,6 +19,10 @@ SPELLINGS = {
     "i16": [np.int16, "i16", "int16", "<i2", ">i2", "h"],
     "i32": [np.int32, "i32", "int32", "i4", "intc"],
     "i64": [np.int64, "i64", "int64", int, "int", "<i8", "q"],
+    "u8": [np.uint8, "u8", "ui8", "uint8", "B", np.dtype("u1")],
+    "u16": [np.uint16, "u16", "ui16", "uint16", "<u2", ">u2", "H"],
+    "u32": [np.uint32, "u32", "ui32", "uint32", "u4", "uintc"],
+    "u64": [np.uint64, "u64", "ui64", "uint64", np.dtype("u8"), "<u8", "Q", "uint"],
     "f16": [np.float16, "f16", "float16", "half", "f2"],
     "bf16": ["bf16", "bfloat16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16)],
     "f32": [np.float32, "f32", "float32", "single", ">f4", np.dtype(">f4")],
@@ -37,7 +41,7 @@ def test_every_spelling(name: str, spelling: object) -> None:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_names_elsewhere(dtype: DType) -> None:
     assert DType.of(dtype) is dtype
-    assert DType.of(dtype.mlir) == (DType("i8") if dtype.name == "bool" else dtype)
+    assert DType.of(dtype.mlir) == (DType(dtype.mlir) if dtype.is_truth or dtype.is_unsigned else dtype)
     assert DType.of(dtype.numpy) == DType.of(dtype.numpy.name) == dtype
     assert dtype.numpy.itemsize == dtype.itemsize == dtype.bits // 8
     assert dtype.numpy.isnative
@@ -75,17 +79,15 @@ def test_native_code_combines_what_is_summed_in_its_own_type(dtype: DType) -> No
     assert combined == (set() if dtype.is_truth or dtype.is_narrow else {"sum"} | ordered)
 
 
-def test_eleven_types_of_four_kinds() -> None:
-    assert [d.kind for d in DTYPES] == list("iiii") + list("ffff") + list("cc") + list("b")
-    assert len({d.name for d in DTYPES}) == 11
+def test_fifteen_types_of_four_kinds() -> None:
+    assert [d.kind for d in DTYPES] == list("iiii") * 2 + list("ffff") + list("cc") + list("b")
+    assert [d.name for d in DTYPES if d.is_unsigned] == [f"u{bits}" for bits in (8, 16, 32, 64)]
+    assert len({d.name for d in DTYPES}) == 15
 
 
 @pytest.mark.parametrize(
     ("spelling", "way_out"),
     [
-        (np.uint8, "astype('int16')"),
-        (np.uint32, "astype('int64')"),
-        (np.uint64, "astype('int64')"),
         (np.longdouble, "astype('float64')"),
         (np.clongdouble, "astype('complex128')"),
         (object, "convert the Python objects"),

@@ -24,7 +24,10 @@ COMPLEX = tuple(complex(a, b) for a in (0.0, 0.5, -0.5, 1.5, -2.0) for b in (0.2
 
 def arguments(function: Function, dtype: np.dtype[Any]) -> list[Array]:
     """Returns values for each argument: every pair of the interesting ones."""
-    if dtype.kind == "i":
+    if dtype.kind == "u":
+        greatest = np.iinfo(dtype).max
+        values = np.array([0, 1, 2, 5, 7, 31, 64, 127, 128, greatest // 2 + 2, greatest - 1, greatest], dtype)
+    elif dtype.kind == "i":
         least = np.iinfo(dtype).min
         values = np.array([0, 1, -1, 2, -3, 5, 7, 31, 64, 127, -128, least], dtype)
         if function.name == "pow":

@@ -27,6 +27,7 @@ __all__ = [
     "INTEGER",
     "REAL",
     "TRUTH",
+    "UNSIGNED",
     "VECTOR_TYPES",
     "WIDE_TYPES",
     "DType",
@@ -40,13 +41,14 @@ class _Row:
     """What is true of an element type, column by column; other types stand there by name."""
 
     name: str  # the number in `i8` counts bits, as in MLIR, where NumPy counts bytes
-    kind: str  # "b", "i", "f" or "c": truth values, signed integers, real or complex numbers in floating point
+    kind: str  # "b", "i", "f" or "c": truth values, integers, real or complex numbers in floating point
     bits: int  # of an element
     numpy_name: str  # what NumPy calls it; for a type that NumPy does not have, its name in `package`
     spellings: tuple[str, ...] = ()  # what else people call it
     c_names: tuple[str, ...] = ()  # what C calls it, as tensor comprehensions do, which print the first
     precision: int = 0  # the significant bits of a real number, the first included
     quantum: int = 0  # the exponent of the least real number above zero
+    is_unsigned: bool = False  # whether integers have no sign: MLIR has one type for both, and two operations
     mlir: str = ""  # the type that elements have in MLIR, where that is not the name
     package: str = "numpy"  # where NumPy has the type from
     parts: str = ""  # the type of the parts of a complex number
@@ -62,6 +64,11 @@ _ROWS = (
     _Row("i16", "i", 16, "int16", (), ("int16",)),
     _Row("i32", "i", 32, "int32", (), ("int32", "int")),
     _Row("i64", "i", 64, "int64", ("int",), ("int64",)),
+    # The dialect refuses `ui8`, and its arithmetic has signless integers alone: operations say how they read them.
+    _Row("u8", "i", 8, "uint8", ("ui8",), ("uint8",), is_unsigned=True, mlir="i8"),
+    _Row("u16", "i", 16, "uint16", ("ui16",), ("uint16",), is_unsigned=True, mlir="i16"),
+    _Row("u32", "i", 32, "uint32", ("ui32",), ("uint32",), is_unsigned=True, mlir="i32"),
+    _Row("u64", "i", 64, "uint64", ("ui64",), ("uint64",), is_unsigned=True, mlir="i64"),
     _Row(
         *("f16", "f", 16, "float16", ("half",), ("half",), 11, -24),
         sums_in="f32",
@@ -202,12 +209,14 @@ class DType(_Row):
     def limits(self) -> tuple[float, float]:
         """Returns the least and the greatest element; infinities in floating point.
 
-        >>> DType("i8").limits, DType("f16").limits, DType("bool").limits
-        ((-128, 127), (-inf, inf), (0, 1))
+        >>> DType("i8").limits, DType("u8").limits, DType("f16").limits, DType("bool").limits
+        ((-128, 127), (0, 255), (-inf, inf), (0, 1))
         """
         if not self.is_exact:
             return -math.inf, math.inf
-        return (0, 1) if self.is_truth else (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+        if self.is_truth or self.is_unsigned:
+            return 0, 1 if self.is_truth else (1 << self.bits) - 1
+        return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
 
 
 DTYPES: tuple[DType, ...] = tuple(map(DType, DType.NAMES))
@@ -220,6 +229,9 @@ WIDE_TYPES = tuple(dtype for dtype in DTYPES if not dtype.is_exact and not dtype
 
 TRUTH, INTEGER, REAL, COMPLEX = map(DType.of, ("bool", "int", "float", "complex"))
 """The types of Python's numbers. Conditions are TRUTH, counts and places INTEGER; REAL is what a type is by default."""
+
+UNSIGNED = DType("u64")
+"""The type of the integers that INTEGER cannot hold."""
 
 BYTE = DType("i8")
 """What logic of bytes gives, and what functions that NumPy has of integers alone take truth values as."""
@@ -294,9 +306,6 @@ def _refused(got: str) -> DTypeError:
 
 
 def _way_out(dtype: np.dtype[Any]) -> str:
-    if dtype.kind == "u":
-        wider = min(64, dtype.itemsize * 16)
-        return f"convert with astype('int{wider}') (MLIR's integers have no sign of their own)"
     if dtype.kind == "O":
         return "convert the Python objects with astype to a numeric type first"
     found = {"f": REAL, "c": COMPLEX, "M": INTEGER, "m": INTEGER}.get(dtype.kind)

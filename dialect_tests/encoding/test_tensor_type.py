@@ -59,7 +59,7 @@ def test_widths_set_after_naming_are_printed() -> None:
     ("text", "error", "place", "message"),
     [
         ("f99[?]", DTypeError, (1, 1), "but got 'f99'"),
-        ("uint8[?]", DTypeError, (1, 1), "astype('int16')"),
+        ("longdouble[?]", DTypeError, (1, 1), "astype('float64')"),
         ("f64", EncodingSyntaxError, (1, 4), "expected `[` and the sizes"),
         ("f64[?", EncodingSyntaxError, (1, 6), "expected `,` or `]` in the sizes"),
         ("f64[-1]", EncodingSyntaxError, (1, 5), "expected a size or `?`, but got `-`"),
@@ -71,7 +71,7 @@ def test_widths_set_after_naming_are_printed() -> None:
         ("f64[?,?] CSR CSR", UnknownPresetError, (1, 10), "'CSR CSR'"),
         ("f64[?,?] CSR]", EncodingSyntaxError, (1, 13), "expected the end of the text"),
         ("tensor<?xf64", EncodingSyntaxError, (1, 13), "expected `>`"),
-        ("tensor<?xuint64>", DTypeError, (1, 10), "astype"),
+        ("tensor<?xlongdouble>", DTypeError, (1, 10), "astype"),
         ("tensor<?xf64, (i, j) -> (i : dense, j : dense)>", RankError, (1, 15), "2 != 1"),
         ("", EncodingSyntaxError, (1, 1), "expected an element type such as f64"),
     ],

@@ -157,7 +157,7 @@ def built(value: Expr) -> Assignment:
         (Call("sine", (Literal(1),)), "expected a known function, but got `sine`; did you mean `sin`?"),
         (Call("arctan2", (Literal(1),)), "expected a known function, but got `arctan2`; did you mean `atan2`?"),
         (Literal(math.inf), "expected a finite number, but got inf; pass it as a scalar tensor"),
-        (Literal(2**63), "expected an integer of 64 bits, but got a larger one; write it as a real"),
+        (Literal(2**64), "expected an integer of 64 bits, but got a larger one; write it as a real"),
     ],
 )
 def test_trees_that_no_text_gives_are_refused_too(value: Expr, message: str) -> None:

@@ -119,7 +119,7 @@ def test_mistakes_in_ranges_have_a_place(text: str, place: str, message: str) ->
     [
         ("def f(float(M) x -> (y) { }", "->", "expected `,` or `)` after a parameter, but got `->`"),
         ("def f(float(M) x) (y) { }", "(y)", "expected `->` and the outputs, as in `-> (C)`, but got `(`"),
-        ("def f(uint8(M) x) -> (y) { }", "uint8", "expected one of the element types half float double bool int "),
+        ("def f(uint7(M) x) -> (y) { }", "uint7", "expected one of the element types half float double bool int "),
         ("def f(float(M,) x) -> (y) { }", ") x", "expected a size, by name or number, but got `)`"),
         ("def f(float(M)) -> (y) { }", ") ->", "expected the name of a tensor after its type, but got `)`"),
         ("def f() -> () { }", ") {", "expected an element type and a name, as in `float(M,K) A`, but got `)`"),

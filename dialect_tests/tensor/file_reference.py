@@ -20,7 +20,7 @@ _SIZE = re.compile(rb"[0-9]+")
 _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[ed][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
 _BLANKS = re.compile(rb"[ \t\r\f\v]+")
-_FIELDS = {"real": "real", "double": "real", "integer": "integer", "unsigned-integer": "integer"} | {
+_FIELDS = {"real": "real", "double": "real", "integer": "integer", "unsigned-integer": "unsigned"} | {
     "complex": "complex",
     "pattern": "pattern",
 }
@@ -113,6 +113,11 @@ def _value(words: Sequence[bytes], kind: str) -> Number:
             value = _whole(words[0])
             _need(-(2**63) <= value < 2**63)
             return value
+        case "unsigned":
+            _need(len(words) == 1 and bool(_INTEGER.fullmatch(words[0])))
+            value = _whole(words[0])
+            _need(0 <= value < 2**64)
+            return value
         case "complex":
             _need(len(words) == 2)
             return complex(_real(words[0]), _real(words[1]))
@@ -147,9 +152,10 @@ def _market(text: Sequence[bytes]) -> Contents:
     _need(len(shape) == {"matrix": 2, "vector": 1}.get(what, max(1, len(shape))))
     _need(symmetry == "general" or shape[0] == shape[1])
     lines = [_words(line, b"%") for line in text[start + 1 :]]
+    kind = "integer" if _FIELDS[field] == "unsigned" and symmetry == "skew-symmetric" else _FIELDS[field]
     if layout == "array":
-        return Contents(shape, tuple(_array(lines, shape, _FIELDS[field], symmetry)))
-    entries = list(_rows(lines, shape, _FIELDS[field], 1))
+        return Contents(shape, tuple(_array(lines, shape, kind, symmetry)))
+    entries = list(_rows(lines, shape, kind, 1))
     _need(len(entries) == sizes[-1])
     if symmetry != "general":
         entries += [((j, i), _opposite(value, symmetry)) for (i, j), value in entries if i != j]

@@ -151,8 +151,12 @@ def test_booleans_and_unsigned_integers() -> None:
     assert made.dtype == np.bool_
     assert np.shares_memory(made.storage.values, flags.data)
     assert made.storage.values.ctypes.data == flags.data.ctypes.data
-    with pytest.raises(DTypeError, match="uint8"):
-        tensor(sp.csr_array(DENSE.astype(np.uint8)))
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
+        matrix = sp.csr_array(DENSE.astype(kind))
+        made = tensor(matrix)
+        assert np.shares_memory(made.storage.values, matrix.data)
+        assert made.to_scipy().dtype == kind
+        assert np.array_equal(made.to_scipy().toarray(), matrix.toarray())
     assert tensor(sp.csr_array(DENSE.astype(np.uint8)), dtype="i16").dtype == np.int16
 
 

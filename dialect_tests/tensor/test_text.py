@@ -170,7 +170,31 @@ def test_what_is_no_number_is_refused_with_its_line(tmp_path: Path, text: str) -
 @pytest.mark.parametrize("form", ["{}", "{:+}", "{:030}"])
 def test_integers_are_exact(tmp_path: Path, value: int, form: str) -> None:
     assert one(tmp_path, "integer", form.format(value)) == value
+
+
+@pytest.mark.parametrize("value", [0, 7, 10**18, 2**63 - 1, 2**63, 10**19 - 1, 10**19, 2**64 - 1])
+@pytest.mark.parametrize("form", ["{}", "{:+}", "{:030}"])
+def test_unsigned_integers_are_exact(tmp_path: Path, value: int, form: str) -> None:
     assert one(tmp_path, "unsigned-integer", form.format(value)) == value
+
+
+@pytest.mark.parametrize("text", ["-1", "-007", str(2**64), str(2**64 + 5), "2" + "0" * 19, "9" * 20, "1" + "0" * 40])
+def test_unsigned_integers_out_of_range_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(FileFormatError, match=r"a\.mtx:3: expected an integer from 0 to 2\^64 - 1"):
+        one(tmp_path, "unsigned-integer", text)
+
+
+@pytest.mark.parametrize("name", ["a.mtx", "a.ttx"])
+def test_unsigned_integers_are_written_as_such(tmp_path: Path, name: str) -> None:
+    for bits in (8, 16, 32, 64):
+        values = np.array([[0, 2**bits - 1], [2 ** (bits - 1), 1]], f"u{bits // 8}")
+        for given in (ms.tensor(values, "CSR"), values):
+            write(tmp_path / name, given)
+            found = np.asarray(read(tmp_path / name))
+            assert found.dtype == np.uint64
+            assert np.array_equal(found, values)
+    if name == "a.mtx":
+        assert np.array_equal(scipy.io.mmread(tmp_path / name), values)  # the last, an array
 
 
 @pytest.mark.parametrize(

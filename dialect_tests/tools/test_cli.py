@@ -272,7 +272,7 @@ def test_doctor_finds_what_the_tests_use() -> None:
             ("emit", SPMV, "-f", "A:CSF(0, 1, 2)"),
             "expected one rank for CSF, but got 2 from the rank, 3 from the order",
         ),
-        (("emit", SPMV, "-t", "A:u8"), "expected an element type"),
+        (("emit", SPMV, "-t", "A:u7"), "expected an element type"),
         (("emit", SPMV, "-f", "A"), "expected NAME:ENCODING, but got 'A'"),
         (("emit", SPMV, "-f", "A:CSR", "-f", "A:CSC"), "once for each tensor"),
         (("emit", SPMV, "-s", "A=3x4", "-s", "x=5"), "4"),

@@ -55,10 +55,10 @@ _LOGICAL = (np.logical_and, np.logical_or)
 def is_planned(ufunc: np.ufunc, operands: Sequence[Operand], shape: tuple[int, ...]) -> bool:
     """Returns whether a kernel can compute a ufunc of operands without a dense copy of any."""
     if ufunc in _UNITING:
-        return all(isinstance(o, SparseTensor) and o.shape == shape and o.dtype.kind in "bif" for o in operands)
+        return all(isinstance(o, SparseTensor) and o.shape == shape and o.dtype.kind in "biuf" for o in operands)
     if ufunc not in _ARITHMETIC or any(_is_number(operand) for operand in operands):
         return False
-    if any(o.dtype.kind not in "bifcV" for o in operands if isinstance(o, np.ndarray | SparseTensor)):
+    if any(o.dtype.kind not in "biufcV" for o in operands if isinstance(o, np.ndarray | SparseTensor)):
         return False
     if ufunc is np.true_divide:
         return isinstance(operands[0], SparseTensor) and not isinstance(operands[1], SparseTensor)

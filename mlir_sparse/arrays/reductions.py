@@ -180,7 +180,7 @@ def mean(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtyp
 
 
 def _averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.float64) if dtype.kind in "ib" else dtype
+    return np.dtype(np.float64) if dtype.kind in "iub" else dtype
 
 
 def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:

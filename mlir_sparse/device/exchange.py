@@ -126,8 +126,6 @@ def _numpy_dtype(name: str, spelling: str) -> np.dtype[Any]:
     try:
         return DType.of(spelling).numpy
     except DTypeError as error:
-        if spelling in ("uint8", "uint16", "uint32", "uint64"):
-            return np.dtype(spelling)  # positions and coordinates
         raise DTypeError(f"{error.message} (operand {name})") from None
 
 

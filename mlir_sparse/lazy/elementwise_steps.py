@@ -174,9 +174,9 @@ def _unrecorded(what: str) -> UnsupportedError:
 
 def _number(value: Any, dtype: np.dtype[Any], ufunc: np.ufunc) -> ArrayView | Literal:
     """Returns one of Python's numbers in the element type that the ufunc's loop has for it."""
-    if type(value) is not bool and value in _WRITTEN and dtype.kind in "ifc" and not isinstance(value, complex):
+    if type(value) is not bool and value in _WRITTEN and dtype.kind in "iufc" and not isinstance(value, complex):
         negative = value < 0 or (value == 0 and math.copysign(1, value) < 0)
-        if not negative and (dtype.kind != "i" or isinstance(value, int)):
+        if not negative and (dtype.kind not in "iu" or isinstance(value, int)):
             return Literal(value)
     try:
         return operand_view(np.array(value, dtype))

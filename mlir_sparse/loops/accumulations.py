@@ -55,6 +55,8 @@ _JOINS: Mapping[str, _Join] = {
     "arith.minimumf": _Join("minimumf", partial(_always, inf)),
     "arith.maxsi": _Join("maxsi", _least),
     "arith.minsi": _Join("minsi", _greatest),
+    "arith.maxui": _Join("maxui", partial(_always, 0)),
+    "arith.minui": _Join("minui", partial(_always, -1)),
     "arith.andi": _Join("and", partial(_always, -1)),
     "arith.ori": _Join("or", partial(_always, 0)),
     "arith.xori": _Join("xor", partial(_always, 0)),

@@ -29,6 +29,8 @@ _EXTREMES = {
     ("f", ReduceOp.MIN): "arith.minimumf",
     ("i", ReduceOp.MAX): "arith.maxsi",
     ("i", ReduceOp.MIN): "arith.minsi",
+    ("u", ReduceOp.MAX): "arith.maxui",
+    ("u", ReduceOp.MIN): "arith.minui",
     ("b", ReduceOp.MAX): "arith.ori",
     ("b", ReduceOp.MIN): "arith.andi",
 }
@@ -71,9 +73,12 @@ def cast(value: ir.Value, source: DType, target: DType) -> ir.Value:
     if source.is_truth and target.bits == source.bits:
         return value
     if source.is_exact and target.is_integer:
-        return operation("arith.extsi" if source.bits < target.bits else "arith.trunci", kind, value)
+        if source.bits == target.bits:  # of the other sign: the same bits
+            return value
+        wider = "arith.extui" if source.is_unsigned else "arith.extsi"
+        return operation(wider if source.bits < target.bits else "arith.trunci", kind, value)
     if source.is_exact:
-        return operation("arith.sitofp", kind, value)
+        return operation("arith.uitofp" if source.is_unsigned else "arith.sitofp", kind, value)
     if target.is_narrow and source != target.accumulated_in and not source.is_narrow:
         # From f64 through f32, as sums are made: processors have no instruction, and the compiler no function, for it.
         return cast(cast(value, source, target.accumulated_in), target.accumulated_in, target)
@@ -122,7 +127,8 @@ def reduce(op: ReduceOp, present: ir.Value, value: ir.Value, dtype: DType) -> ir
         case ReduceOp.PRODUCT:
             return binary(BinaryOp.MUL, present, value, dtype)
         case ReduceOp.MAX | ReduceOp.MIN:
-            return operation(_EXTREMES[dtype.kind, op], element_type(dtype), present, value)
+            kind = "u" if dtype.is_unsigned else dtype.kind
+            return operation(_EXTREMES[kind, op], element_type(dtype), present, value)
         case ReduceOp.OR:
             return operation("arith.ori", element_type(dtype), present, value)
         case ReduceOp.AND:

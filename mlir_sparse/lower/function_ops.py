@@ -45,6 +45,7 @@ _SINGLE = {
         "bitwise_or": "arith.ori",
         "bitwise_xor": "arith.xori",
     },
+    "u": {"max": "arith.maxui", "min": "arith.minui", "fmax": "arith.maxui", "fmin": "arith.minui"},
     "c": _named("complex", "conj sqrt exp expm1 log log1p sin cos tan tanh pow"),
 }
 # Functions that leave integers, or real numbers, as they are.
@@ -62,16 +63,17 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
         a value of the same type; of the type of its parts, or of one bit, where the function's table says so.
     """
     kind = "i" if dtype.is_truth else dtype.kind  # the remaining functions take truth values as the integers 0 and 1
-    if function in _UNCHANGED[kind]:
+    if function in _UNCHANGED[kind] or (dtype.is_unsigned and function == "abs"):
         return arguments[0]
     scalars = [Scalar(argument, dtype) for argument in arguments]
     if function == "pow" and kind == "f" and _is_two(arguments[1]):
         return (scalars[0] * scalars[0]).value  # as LLVM has it, after loops could have become vectors
-    name = _SINGLE[kind].get(function)
-    if name is not None:
-        return scalars[0].op(name, *scalars[1:]).value
-    composed = _COMPOSED.get((kind, function)) or _COMPOSED["", function]
-    return composed(*scalars).value
+    for family in ("u", kind) if dtype.is_unsigned else (kind,):
+        if (name := _SINGLE[family].get(function)) is not None:
+            return scalars[0].op(name, *scalars[1:]).value
+        if (composed := _COMPOSED.get((family, function))) is not None:
+            return composed(*scalars).value
+    return _COMPOSED["", function](*scalars).value
 
 
 def _is_two(value: ir.Value) -> bool:
@@ -157,6 +159,18 @@ def _guarded(x: Scalar, y: Scalar, name: str, instead: Callable[[Scalar], Scalar
     return choose(y.equals(0), x.like(0), choose(y.equals(-1), instead(x), divided))
 
 
+def _unsigned_division(x: Scalar, y: Scalar, name: str) -> Scalar:
+    """Returns a division of integers without a sign: 0 for zero."""
+    zero = y.equals(0)
+    return choose(zero, x.like(0), x.op(name, choose(zero, y.like(1), y)))
+
+
+def _unsigned_power(x: Scalar, y: Scalar) -> Scalar:
+    """Returns a power, by the square of that of half the exponent: MLIR reads exponents with a sign, as this one is."""
+    root = x.op("math.ipowi", y.op("arith.shrui", 1))
+    return root * root * choose(y.op("arith.andi", 1).differs(0), x, x.like(1))
+
+
 def _integer_remainder(x: Scalar, y: Scalar) -> Scalar:
     rest = _guarded(x, y, "arith.remsi", lambda x: x.like(0))
     return choose(rest.differs(0) & ((y < 0) ^ (rest < 0)), rest + y, rest)
@@ -165,7 +179,7 @@ def _integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 def _shifted(x: Scalar, by: Scalar, name: str, beyond: Scalar) -> Scalar:
     """Returns a shift; a negative number of bits, or more than there are, shifts all of them out."""
     bits = x.dtype.bits
-    fits = (by >= 0) & (by < bits)
+    fits = by < bits if by.dtype.is_unsigned else (by >= 0) & (by < bits)
     return choose(fits, x.op(name, choose(fits, by, by.like(0))), beyond)
 
 
@@ -206,6 +220,13 @@ _COMPOSED: dict[tuple[str, str], _Composed] = {
     ("i", "invert"): lambda x: x.op("arith.xori", -1),
     ("i", "left_shift"): lambda x, by: _shifted(x, by, "arith.shli", x.like(0)),
     ("i", "right_shift"): lambda x, by: _shifted(x, by, "arith.shrsi", choose(x < 0, x.like(-1), x.like(0))),
+    ("u", "pow"): _unsigned_power,
+    ("u", "sign"): lambda x: choose(x.differs(0), x.like(1), x.like(0)),
+    ("u", "floor_divide"): lambda x, y: _unsigned_division(x, y, "arith.divui"),
+    ("u", "remainder"): lambda x, y: _unsigned_division(x, y, "arith.remui"),
+    ("u", "fmod"): lambda x, y: _unsigned_division(x, y, "arith.remui"),
+    ("u", "reciprocal"): lambda x: choose(x.equals(1), x, x.like(0)),
+    ("u", "right_shift"): lambda x, by: _shifted(x, by, "arith.shrui", x.like(0)),
     ("i", "imag"): lambda x: x.like(0),
     ("i", "isnan"): lambda x: x.differs(x),
     ("i", "isinf"): lambda x: x.differs(x),

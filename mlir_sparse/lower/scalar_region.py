@@ -30,9 +30,19 @@ from mlir_sparse.notation import (
     ReduceOp,
     children,
     rebuild,
+    walk,
 )
 from mlir_sparse.plan import Regions, is_native, regions_of
-from mlir_sparse.spec import depends_on, gives_truth, inner_dtype, is_tested, node_dtype, operand_dtype, starts_anew
+from mlir_sparse.spec import (
+    compared_dtypes,
+    depends_on,
+    gives_truth,
+    inner_dtype,
+    is_tested,
+    node_dtype,
+    operand_dtype,
+    starts_anew,
+)
 
 __all__ = ["Arguments", "Region", "emit_payload", "sparse_operation"]
 
@@ -146,8 +156,11 @@ def _truth(node: Expr, arguments: Arguments) -> ir.Value:
         case Binary(BinaryOp.AND | BinaryOp.OR as op, left, right):
             return truth_ops.join(op, _truth(left, arguments), _truth(right, arguments))
         case Binary(op, left, right) if op.compares:
-            dtype = operand_dtype((left, right), arguments.dtypes)
-            return truth_ops.compare(op, _emit(left, arguments, dtype), _emit(right, arguments, dtype), dtype)
+            dtypes = compared_dtypes(left, right, arguments.dtypes)
+            sides = _emit(left, arguments, dtypes[0]), _emit(right, arguments, dtypes[1])
+            if dtypes[0] != dtypes[1]:
+                return truth_ops.compare_signs(op, *sides, dtypes)
+            return truth_ops.compare(op, *sides, dtypes[0])
         case Call("logical_not", (operand,)):
             return truth_ops.invert(_truth(operand, arguments))
         case Call() if gives_truth(node):
@@ -182,6 +195,9 @@ def _part(operand: Expr, node: Expr, arguments: Arguments, dtype: DType) -> tupl
     kind = inner_dtype(node, arguments.dtypes) if starts_anew(node) else dtype
     if is_tested(node, operand):
         kind = operand_dtype((operand,), arguments.dtypes)
+    if isinstance(node, Binary) and node.op.compares:
+        dtypes = compared_dtypes(node.left, node.right, arguments.dtypes)
+        kind = dtypes[0] if operand in walk(node.left) else dtypes[1]
     return _emit(operand, arguments, kind), kind
 
 

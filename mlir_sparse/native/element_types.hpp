@@ -75,6 +75,10 @@ inline Bfloat operator-(Bfloat v) { return {static_cast<uint16_t>(v.bits ^ 0x800
   TYPE(i16, int16, int16_t)                    \
   TYPE(i32, int32, int32_t)                    \
   TYPE(i64, int64, int64_t)                    \
+  TYPE(u8, uint8, uint8_t)                     \
+  TYPE(u16, uint16, uint16_t)                  \
+  TYPE(u32, uint32, uint32_t)                  \
+  TYPE(u64, uint64, uint64_t)                  \
   TYPE(f16, float16, Half)                     \
   TYPE(bf16, bfloat16, Bfloat)                 \
   TYPE(f32, float32, float)                    \

@@ -19,9 +19,10 @@ namespace {
 RowFormat::Value value_kind(const std::string &name) {
   if (name == "real") return RowFormat::Value::kReal;
   if (name == "integer") return RowFormat::Value::kInteger;
+  if (name == "unsigned") return RowFormat::Value::kUnsigned;
   if (name == "complex") return RowFormat::Value::kComplex;
   if (name == "pattern") return RowFormat::Value::kNone;
-  throw py::value_error("expected real, integer, complex or pattern");
+  throw py::value_error("expected real, integer, unsigned, complex or pattern");
 }
 
 // Rows read block by block, into arrays that are reserved for the expected number.
@@ -92,6 +93,7 @@ class TextRows {
   py::dtype value_dtype() const {
     switch (format_.value) {
       case RowFormat::Value::kInteger: return py::dtype::of<int64_t>();
+      case RowFormat::Value::kUnsigned: return py::dtype::of<uint64_t>();
       case RowFormat::Value::kComplex: return py::dtype("complex128");
       default: return py::dtype::of<double>();
     }
@@ -124,6 +126,8 @@ RowColumn column_of(const py::array &array, int64_t shift) {
                    static_cast<size_t>(array.strides(0)), shift};
   if (kind == 'i' && (width == 4 || width == 8))
     column.kind = width == 4 ? RowColumn::Kind::kInt32 : RowColumn::Kind::kInt64;
+  else if (kind == 'u' && width == 8)
+    column.kind = RowColumn::Kind::kUnsigned;
   else if (kind == 'f' && (width == 4 || width == 8))
     column.kind = width == 4 ? RowColumn::Kind::kFloat : RowColumn::Kind::kDouble;
   else

@@ -5,13 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace mlir_sparse {
 
-enum class Number { kRead, kNone, kTooLarge };  // kTooLarge: an integer beyond 64 bits with sign
+enum class Number { kRead, kNone, kTooLarge };  // kTooLarge: an integer beyond 64 bits
 
-// Reads [+-]?[0-9]+ and moves `at` behind it. An integer that is too large is passed over to its end.
-inline Number read_integer(const char *&at, int64_t &value) {
+// Reads [+-]?[0-9]+ as an int64_t or a uint64_t and moves `at` behind it. An integer that is too large is passed over
+// to its end.
+template <class T>
+Number read_integer(const char *&at, T &value) {
   const char *p = at;
   const bool negative = *p == '-';
   if (negative || *p == '+') ++p;
@@ -22,10 +25,12 @@ inline Number read_integer(const char *&at, int64_t &value) {
   at = p;
   if (p - digits > 18) {  // 18 digits always fit
     while (*digits == '0') ++digits;
-    if (p - digits > 19) return Number::kTooLarge;
-    if (sum > static_cast<uint64_t>(INT64_MAX) + negative) return Number::kTooLarge;
+    if (p - digits > 20 || (p - digits == 20 && (*digits > '1' || sum < uint64_t{10000000000000000000u})))
+      return Number::kTooLarge;  // the sum ran over
+    if (std::is_signed_v<T> && sum > static_cast<uint64_t>(INT64_MAX) + negative) return Number::kTooLarge;
   }
-  value = static_cast<int64_t>(negative ? 0 - sum : sum);
+  if (std::is_unsigned_v<T> && negative && sum != 0) return Number::kTooLarge;
+  value = static_cast<T>(negative ? 0 - sum : sum);
   return Number::kRead;
 }
 

@@ -60,6 +60,11 @@ class PartReader {
         p = behind(rank_, p, read_integer_word(rank_, p, slot));
         break;
       }
+      case RowFormat::Value::kUnsigned: {
+        uint64_t &slot = reinterpret_cast<uint64_t *>(values_)[row_];
+        p = behind(rank_, p, read_integer_word(rank_, p, slot));
+        break;
+      }
       case RowFormat::Value::kReal: p = read_value(rank_, p, reinterpret_cast<double *>(values_)[row_]); break;
       case RowFormat::Value::kComplex:
         p = read_value(rank_, p, reinterpret_cast<double *>(values_)[2 * row_]);
@@ -83,7 +88,8 @@ class PartReader {
     return next;
   }
 
-  const char *read_integer_word(size_t place, const char *p, int64_t &value) {
+  template <class T>
+  const char *read_integer_word(size_t place, const char *p, T &value) {
     const char *end = p;
     const Number number = read_integer(end, value);
     if (number == Number::kNone) refuse_word("integer", place, p);

@@ -12,7 +12,7 @@ namespace mlir_sparse {
 
 // The form of each line.
 struct RowFormat {
-  enum class Value { kNone, kReal, kInteger, kComplex };
+  enum class Value { kNone, kReal, kInteger, kUnsigned, kComplex };
 
   std::vector<int64_t> extents;  // one a coordinate; INT64_MAX where the file does not say
   Value value;
@@ -53,7 +53,7 @@ int64_t count_lines(const char *begin, const char *end);
 
 // The text of rows, which may be any range of them: coordinates from 1, a value in the digits that read back to it.
 struct RowColumn {
-  enum class Kind { kInt32, kInt64, kFloat, kDouble };
+  enum class Kind { kInt32, kInt64, kUnsigned, kFloat, kDouble };
 
   const char *data;
   Kind kind;

@@ -41,6 +41,7 @@ char *put(char *p, const RowColumn &column, int64_t row) {
   switch (column.kind) {
     case RowColumn::Kind::kInt32: return put_integer<int32_t>(p, column, row);
     case RowColumn::Kind::kInt64: return put_integer<int64_t>(p, column, row);
+    case RowColumn::Kind::kUnsigned: return std::to_chars(p, p + kLongest, at<uint64_t>(column, row)).ptr;
     case RowColumn::Kind::kFloat: return put_real<float>(p, column, row);
     default: return put_real<double>(p, column, row);
   }

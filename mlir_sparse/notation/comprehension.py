@@ -78,7 +78,7 @@ class Comprehension:
     @property
     def symbols(self) -> frozenset[str]:
         """Returns the names that can replace an integer: sizes, and integer scalars among the parameters."""
-        scalars = {p.name for p in self.parameters if p.sizes == () and (p.dtype or "").startswith("i")}
+        scalars = {p.name for p in self.parameters if p.sizes == () and p.dtype and DType(p.dtype).is_integer}
         return frozenset((*self.sizes, *scalars))
 
     @property

@@ -106,8 +106,7 @@ def _parameter(cursor: Cursor) -> Parameter:
     kind = cursor.expect_kind(TokenKind.NAME, "an element type and a name, as in `float(M,K) A`")
     if kind.text not in ELEMENT_TYPES:
         known = " ".join(ELEMENT_TYPES)
-        way_out = "; the dialect has no unsigned integers, so take the next wider type" if "uint" in kind.text else ""
-        cursor.fail(f"expected one of the element types {known}, but got `{kind.text}`{way_out}", kind.span)
+        cursor.fail(f"expected one of the element types {known}, but got `{kind.text}`", kind.span)
     sizes: list[str | int] = []
     if cursor.accept("("):
         while not cursor.accept(")"):

@@ -11,9 +11,11 @@ from mlir_sparse.spec.call_operands import bind, bind_parameters, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
 from mlir_sparse.spec.composition_of import ComposedTensor, EntriesOfPattern, Selection, composition_of
 from mlir_sparse.spec.computed_type import (
+    compared_dtypes,
     extreme_or,
     gives_truth,
     inner_dtype,
+    inner_dtypes,
     is_tested,
     node_dtype,
     operand_dtype,
@@ -51,6 +53,7 @@ __all__ = [
     "bind_parameters",
     "check_names",
     "check_spec",
+    "compared_dtypes",
     "composition_of",
     "depends_on",
     "entry_dtype",
@@ -62,6 +65,7 @@ __all__ = [
     "infer_extents",
     "infer_output",
     "inner_dtype",
+    "inner_dtypes",
     "is_tested",
     "logic_of",
     "logical_tensor",

@@ -8,7 +8,7 @@ from typing import assert_never
 
 import numpy as np
 
-from mlir_sparse.dtypes import BYTE, COMPLEX, INTEGER, REAL, TRUTH, DType
+from mlir_sparse.dtypes import BYTE, COMPLEX, INTEGER, REAL, TRUTH, UNSIGNED, DType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import (
     FUNCTIONS,
@@ -30,10 +30,12 @@ from mlir_sparse.notation import (
 )
 
 __all__ = [
+    "compared_dtypes",
     "excess",
     "extreme_or",
     "gives_truth",
     "inner_dtype",
+    "inner_dtypes",
     "is_tested",
     "node_dtype",
     "operand_dtype",
@@ -122,7 +124,8 @@ def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
     """Returns the common type of the operands of a node that starts anew.
 
     A literal integer beyond the range of the others' type is compared in i64, as in NumPy: `x(i) < 1000` holds for
-    every x of i8.
+    every x of i8. What i64 cannot hold is compared in u64, and u64 with a negative number in f64, where every element
+    keeps its place above zero.
 
     Args:
         nodes: the operands, one or more.
@@ -134,7 +137,35 @@ def operand_dtype(nodes: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType:
     (DType(name='i64'), DType(name='bool'))
     """
     dtype = _strong(reduce(_join, (_dtype(node, dtypes) for node in nodes)))
-    return INTEGER if dtype.is_integer and any(excess(node, dtype) is not None for node in nodes) else dtype
+    beyond = [found for node in nodes if (found := excess(node, dtype)) is not None]
+    if not beyond:
+        return dtype
+    if dtype == UNSIGNED:
+        return REAL
+    return UNSIGNED if dtype.is_unsigned and max(beyond) > INTEGER.limits[1] else INTEGER
+
+
+def compared_dtypes(left: Expr, right: Expr, dtypes: Mapping[str, DType]) -> tuple[DType, DType]:
+    """Returns the types in which the sides of a comparison are computed: one, but for integers that none holds.
+
+    u64 and integers with a sign are promoted to f64, which would take numbers near 2**63 for equal; NumPy compares them
+    as integers.
+
+    >>> left, right = Access("a"), Access("b")
+    >>> [dtype.name for dtype in compared_dtypes(left, right, {"a": DType("u64"), "b": DType("i8")})]
+    ['u64', 'i8']
+    """
+    joined = operand_dtype((left, right), dtypes)
+    own = operand_dtype((left,), dtypes), operand_dtype((right,), dtypes)
+    apart = joined.is_real and own[0].is_integer and own[1].is_integer
+    return own if apart else (joined, joined)
+
+
+def inner_dtypes(node: Expr, dtypes: Mapping[str, DType]) -> tuple[DType, ...]:
+    """Returns the type in which each operand of a node that starts anew is computed."""
+    if isinstance(node, Binary) and node.op.compares:
+        return compared_dtypes(node.left, node.right, dtypes)
+    return (inner_dtype(node, dtypes),) * len(children(node))
 
 
 def excess(node: Expr, dtype: DType) -> int | None:

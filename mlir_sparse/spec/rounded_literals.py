@@ -26,7 +26,7 @@ from mlir_sparse.notation import (
     rebuild,
     walk,
 )
-from mlir_sparse.spec.computed_type import inner_dtype, operand_dtype, result_dtype, starts_anew
+from mlir_sparse.spec.computed_type import inner_dtypes, operand_dtype, result_dtype, starts_anew
 
 __all__ = ["round_literals"]
 
@@ -80,7 +80,7 @@ def _kinds(
         case Call("where", (condition, _, _)):
             return operand_dtype((condition,), dtypes), dtype, dtype
         case _ if starts_anew(node):
-            return [inner_dtype(node, dtypes)] * len(below)
+            return inner_dtypes(node, dtypes)
         case _:
             return [dtype] * len(below)
 

@@ -82,7 +82,7 @@ def tensor(
 
     Raises:
         OperandError: for any other source.
-        DTypeError: for elements that sparse tensors cannot have, such as unsigned integers.
+        DTypeError: for elements that sparse tensors cannot have, such as dates.
         CoordinatesError: for coordinates outside the shape.
         TooLargeError: for storage that would not fit in memory.
 

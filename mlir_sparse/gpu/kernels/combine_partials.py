@@ -17,6 +17,8 @@ _OPERATIONS: dict[str, tuple[str, str, str, float]] = {
     "prod": ("arith.mulf", "arith.muli", "complex.mul", 1),
     "max": ("arith.maximumf", "arith.maxsi", "", -math.inf),
     "min": ("arith.minimumf", "arith.minsi", "", math.inf),
+    "umax": ("", "arith.maxui", "", 0),
+    "umin": ("", "arith.minui", "", -1),  # all bits
     "or": ("", "arith.ori", "", 0),
     "and": ("", "arith.andi", "", 1),
 }
@@ -29,6 +31,8 @@ _ATOMIC = {
     "arith.maxsi": "maxs",
     "arith.minimumf": "minimumf",
     "arith.minsi": "mins",
+    "arith.maxui": "maxu",
+    "arith.minui": "minu",
     "arith.ori": "ori",
     "arith.andi": "andi",
 }

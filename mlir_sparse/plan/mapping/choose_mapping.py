@@ -33,6 +33,8 @@ _MONOIDS = {"plus": "sum", "times": "prod", **{name: name for name in ("max", "m
 _OF_INTEGERS = ("or", "and")
 # Of truth values, which are 0 and 1: what an extreme of integers starts from is neither.
 _OF_TRUTH = {"sum": "or", "max": "or", "prod": "and", "min": "and"}
+# Of integers without a sign, which are MLIR's as others are: the operation has to say it.
+_OF_UNSIGNED = {"max": "umax", "min": "umin"}
 
 
 def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()) -> MappedNest:
@@ -49,6 +51,8 @@ def map_loops(step: Generic, types: Types, located: frozenset[str] = frozenset()
     combine, dtype = _combining(step.combine), types[step.result].dtype
     if dtype.is_truth:
         combine = _OF_TRUTH.get(combine, combine)
+    if dtype.is_unsigned:
+        combine = _OF_UNSIGNED.get(combine, combine)
     if combine in _OF_INTEGERS and not dtype.is_exact:
         combine = ""
     return _mapped(NestToMap(step, types, combine, located))

@@ -30,7 +30,7 @@ from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.rewrite_rule import WhyNot
 from mlir_sparse.plan.rewrite.split_choices import SPLIT_CHOICES
 from mlir_sparse.plan.rewrite.sum_of_terms import unites
-from mlir_sparse.spec import depends_on, inner_dtype, is_tested, operand_dtype, promote, starts_anew, vanishes
+from mlir_sparse.spec import depends_on, inner_dtypes, is_tested, operand_dtype, promote, starts_anew, vanishes
 
 __all__ = ["SparsifierPayloads", "repeats"]
 
@@ -143,7 +143,9 @@ class SparsifierPayloads:
         """Returns the type that an operand computes in: what is compared, tested or counted has one of its own."""
         if is_tested(node, child):
             return operand_dtype((child,), self._values.dtypes())
-        return inner_dtype(node, self._values.dtypes()) if starts_anew(node) else self._values.dtype
+        if not starts_anew(node):
+            return self._values.dtype
+        return inner_dtypes(node, self._values.dtypes())[children(node).index(child)]
 
     def _kept_together(self, node: Expr, supported: Expr) -> Expr:
         """Returns a node with its operands supported; all of it dense where one of several was: they do not unite."""

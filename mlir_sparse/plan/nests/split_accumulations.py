@@ -55,7 +55,7 @@ from mlir_sparse.plan.rewrite.sums_as_folds import SUMS_AS_FOLDS
 from mlir_sparse.plan.rewrite.truth_in_counts import TRUTH_IN_COUNTS
 from mlir_sparse.spec import (
     depends_on,
-    inner_dtype,
+    inner_dtypes,
     operand_dtype,
     promote,
     result_dtype,
@@ -156,8 +156,11 @@ class Splitter:
         operands = children(node)
         if isinstance(node, Binary) and not node.op.compares:  # each operand of logic is true or not by itself
             return rebuild(node, tuple(self._closed_anew(operand) for operand in operands))
-        with self._values.computing(inner_dtype(node, self._values.dtypes())):
-            return rebuild(node, tuple(self.closed(operand) for operand in operands))
+        closed = []
+        for operand, dtype in zip(operands, inner_dtypes(node, self._values.dtypes()), strict=True):
+            with self._values.computing(dtype):
+                closed.append(self.closed(operand))
+        return rebuild(node, tuple(closed))
 
     def _closed_anew(self, node: Expr) -> Expr:
         with self._values.computing(operand_dtype((node,), self._values.dtypes())):

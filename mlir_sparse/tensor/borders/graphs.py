@@ -71,7 +71,7 @@ def _adjacency(count: int, ends: Array, weights: list[Any], names: Any) -> Forei
         values = np.asarray(weights) if weights else np.zeros(0)
     except OverflowError:
         values = np.asarray(weights, object)
-    if values.dtype.kind in "Ou":
+    if values.dtype.kind == "O":
         raise OperandError("expected weights of 64 bits, but got an integer beyond: convert them to float")
     order = np.lexsort(ends[::-1])
     return entries((count, count), list(ends[:, order]), values[order])

@@ -13,7 +13,7 @@ _FIELDS = {
     "real": "real",
     "double": "real",
     "integer": "integer",
-    "unsigned-integer": "integer",
+    "unsigned-integer": "unsigned",
     "complex": "complex",
     "pattern": "pattern",
 }
@@ -44,8 +44,12 @@ class Head:
 
     @property
     def value(self) -> str:
-        """Returns the kind of an entry's value: `real`, `integer`, `complex` or `pattern`."""
-        return _FIELDS[self.field]
+        """Returns the kind of an entry's value: `real`, `integer`, `unsigned`, `complex` or `pattern`.
+
+        Entries beyond the diagonal of a skew-symmetric matrix are negative.
+        """
+        found = _FIELDS[self.field]
+        return "integer" if found == "unsigned" and self.symmetry == "skew-symmetric" else found
 
 
 def read_head(stream: TextStream, first: bytes) -> Head:

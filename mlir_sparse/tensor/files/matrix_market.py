@@ -148,7 +148,7 @@ def _as_column(entries: TextEntries) -> TextEntries:
 
 def _write(file: IO[bytes], what: str, entries: TextEntries, comment: str) -> None:
     values = entries.values if entries.dense is None else entries.dense.reshape(-1, order="F")
-    field = {"i": "integer", "f": "real", "c": "complex"}[values.dtype.kind]
+    field = {"i": "integer", "u": "unsigned-integer", "f": "real", "c": "complex"}[values.dtype.kind]
     layout = "coordinate" if entries.dense is None else "array"
     sizes = entries.shape if entries.dense is not None else (*entries.shape, values.size)
     lines = [f"%%MatrixMarket {what} {layout} {field} general\n", *(f"%{line}\n" for line in comment.splitlines())]

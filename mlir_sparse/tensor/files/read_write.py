@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlir_sparse.disk import replacing
-from mlir_sparse.dtypes import INTEGER, DType
+from mlir_sparse.dtypes import INTEGER, UNSIGNED, DType
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
@@ -222,7 +222,8 @@ def _entries_of(source: object) -> TextEntries:
 
 def _widened(values: Array) -> Array:
     dtype = DType.of(values.dtype)
-    wide = INTEGER if dtype.is_exact else dtype.accumulated_in
+    whole = UNSIGNED if dtype.is_unsigned else INTEGER
+    wide = whole if dtype.is_exact else dtype.accumulated_in
     return values.astype(wide.numpy, copy=False)
 
 

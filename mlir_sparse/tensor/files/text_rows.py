@@ -3,7 +3,7 @@
 | word | is |
 |---|---|
 | coordinate | digits, with a sign or without, that are in range |
-| integer | digits, with a sign or without, from -2^63 to 2^63 - 1 |
+| integer | digits, with a sign or without, from -2^63 to 2^63 - 1; unsigned ones, from 0 to 2^64 - 1 |
 | number | decimal digits with at most one point and one exponent, which `e` or Fortran's `d` begins; or `inf`, `infinity`, `nan`; any case, with a sign or without |
 
 A number is rounded once to the nearest double; out of range it becomes infinite or 0, as in Python.
@@ -30,8 +30,8 @@ __all__ = ["MOST", "TextEntries", "TextRows", "as_sizes", "read_row_blocks", "re
 MOST = 2**63 - 1
 """The largest extent, and the largest number of entries."""
 _WRITTEN = 1 << 17  # rows formatted at once
-_VALUE_BYTES = {"pattern": 0, "integer": 8, "real": 8, "complex": 16}
-_VALUE_WORDS = {"pattern": 0, "integer": 1, "real": 1, "complex": 2}
+_VALUE_BYTES = {"pattern": 0, "integer": 8, "unsigned": 8, "real": 8, "complex": 16}
+_VALUE_WORDS = {"pattern": 0, "integer": 1, "unsigned": 1, "real": 1, "complex": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class TextRows:
 
     Args:
         extents: the extent of each coordinate; `MOST` if the file has none.
-        value: `real`, `integer`, `complex` (two numbers) or `pattern` (none: ones are returned).
+        value: `real`, `integer`, `unsigned`, `complex` (two numbers) or `pattern` (none: ones are returned).
         comment: the character that starts a comment, which ends with its line.
         base: the least coordinate, 0 or 1.
         announced: the number of lines, if the head states it.
@@ -227,7 +227,8 @@ def _row_error(
             hint = ": give index_base=0 for a file that counts from 0" if from_zero and rows.comment == "#" else ""
             return stream.error(line, f"expected {rule}, but got {shown(word)[1:-1]}{where}{hint}")
         case "large":
-            return stream.error(line, f"expected an integer from -2^63 to 2^63 - 1, but got {shown(word)}{where}")
+            range_ = "0 to 2^64 - 1" if rows.value == "unsigned" else "-2^63 to 2^63 - 1"
+            return stream.error(line, f"expected an integer from {range_}, but got {shown(word)}{where}")
         case _:
             noun = "an integer" if kind == "integer" else "a number"
             return stream.error(line, f"expected {noun}, but got {shown(word)}{where}")

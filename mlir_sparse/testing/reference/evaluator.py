@@ -115,7 +115,7 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "relu": lambda x: np.maximum(x, 0),
     "round": np.round,
     "reciprocal": lambda x: np.asarray(
-        np.where(x == 0, 0, np.reciprocal(x)) if x.dtype.kind == "i" else np.reciprocal(x)
+        np.where(x == 0, 0, np.reciprocal(x)) if x.dtype.kind in "iu" else np.reciprocal(x)
     ),
     **{
         name: _numeric(getattr(np, name))

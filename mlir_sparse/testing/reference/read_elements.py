@@ -88,8 +88,10 @@ def access(node: Access, block: Block) -> Relation:
 
 
 def _wide(values: Array) -> Array:
-    """Widens values, so that only the kernel rounds or overflows."""
-    if values.dtype.kind in "biu":
+    """Widens values, so that only the kernel rounds or overflows; below zero, unsigned integers wrap as they are."""
+    if values.dtype.kind == "u":
+        return values
+    if values.dtype.kind in "bi":
         return values.astype(np.int64)
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 

@@ -208,7 +208,7 @@ class _Evaluator:
     def _region(self, operator: Operator, region: Expr, operands: list[Array]) -> Array:
         columns = dict(zip(operator.parameters, operands, strict=True))
         result = np.broadcast_to(np.asarray(self._evaluate(region, columns)), operands[0].shape)
-        if region is operator.overlap and isinstance(operator.annihilator, Extreme) and self._dtype.kind == "i":
+        if region is operator.overlap and isinstance(operator.annihilator, Extreme) and self._dtype.kind in "iu":
             extreme = _number(operator.annihilator, self._dtype)
             stays = np.any([operand == extreme for operand in operands], axis=0)
             result = np.where(stays, extreme, result)
