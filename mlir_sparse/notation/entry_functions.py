@@ -26,6 +26,7 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT, condition_and_value, with_value
 from mlir_sparse.notation.operator import Monoid, Operator
+from mlir_sparse.notation.positional_products import POSITIONAL, position_of
 from mlir_sparse.notation.scalar_functions import FUNCTIONS
 from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS, Semiring, semiring
 from mlir_sparse.notation.summation import with_explicit_sums
@@ -112,7 +113,7 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
     value = _under(explicit.value, chosen, assignment)
     if explicit.op is AssignOp.ADD or _adds(explicit.op.reduction, chosen):
         value = Apply(chosen.add.union, (assignment.target, value))
-    elif explicit.op is AssignOp.MUL:
+    elif explicit.op is AssignOp.MUL and chosen.multiply.name not in POSITIONAL:
         value = Apply(chosen.multiply, (assignment.target, value))
     elif explicit.op is not AssignOp.ASSIGN:
         _refuse(f"`{assignment.op.value}`", chosen, assignment)
@@ -140,6 +141,9 @@ def _under(node: Expr, chosen: Semiring, assignment: Assignment) -> Expr:
             return node
         case Binary(BinaryOp.ADD, left, right):
             return Apply(chosen.add.union, (inner(left), inner(right)), node.span)
+        case Binary(BinaryOp.MUL, left, right) if chosen.multiply.name in POSITIONAL:
+            product = Apply(MULTIPLICATIONS["pair"], (inner(left), inner(right)), node.span)
+            return position_of(chosen.multiply, node, product, MULTIPLICATIONS["second"], assignment)
         case Binary(BinaryOp.MUL, left, right):
             return Apply(chosen.multiply, (inner(left), inner(right)), node.span)
         case Reduce(op, indices, body) if op is ReduceOp.SUM or _adds(op, chosen):

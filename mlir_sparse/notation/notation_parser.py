@@ -17,7 +17,8 @@ condition chooses one of two values; without, `if M(i,j)` keeps a value where a 
 a `select`. An index variable without subscripts is a value.
 
 A name before `(` is a call where it names a function, else a tensor; before `[` it is always a tensor. Subscripts have
-a grammar of their own, in `subscripts`; numbers are in `numbers`.
+a grammar of their own, in `subscripts`; numbers are in `numbers`. Other spellings are read, and printed in these:
+NumPy's names of functions (`maximum(x(i), 0)`), `sum(j, A(i,j))` as in TACO, `&&`, `||` and `c ? a : b` as in C.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from mlir_sparse.notation.index_values import with_index_vectors
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
 from mlir_sparse.notation.operator import Monoid, Operator
-from mlir_sparse.notation.scalar_functions import FUNCTIONS
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, SPELLINGS
 from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.notation.where_clause import parse_where
 from mlir_sparse.text.cursor import Cursor
@@ -60,8 +61,8 @@ _COMPARISON = 3
 # A function, as in NumPy's table of ufuncs.
 _REMAINDER = "remainder"
 _BINARY: dict[str, tuple[BinaryOp | str, int]] = {
-    "|": (BinaryOp.OR, 1),
-    "&": (BinaryOp.AND, 2),
+    **dict.fromkeys(("|", "||"), (BinaryOp.OR, 1)),
+    **dict.fromkeys(("&", "&&"), (BinaryOp.AND, 2)),
     **{op.value: (op, _COMPARISON) for op in BinaryOp if op.compares},
     "+": (BinaryOp.ADD, 4),
     "-": (BinaryOp.SUB, 4),
@@ -254,6 +255,10 @@ def _primary(cursor: Cursor) -> Expr:
         return _applied(cursor, name, SELECT)
     if name.text in FUNCTIONS:
         return _call(cursor, name)
+    if name.text in SPELLINGS and _is_call(cursor, FUNCTIONS[SPELLINGS[name.text]].arity):
+        return _call(cursor, replace(name, text=SPELLINGS[name.text]))
+    if name.text in _REDUCTIONS and cursor.peek(1).kind is TokenKind.NAME and cursor.peek(2).text == ",":
+        return _reduction(cursor, name)
     if name.text in _REDUCTIONS:
         cursor.take()
         rule = f"index variables and `:`, as in `{name.text}(j : A(i,j))`,"
@@ -275,6 +280,20 @@ def parse_access(cursor: Cursor, name: Token) -> Access:
     """Takes the subscripts of a tensor whose name is taken already."""
     subscripts = parse_subscripts(cursor, name) if cursor.at("(", "[") else ()
     return Access(name.text, subscripts, name.span.to(cursor.previous))
+
+
+def _is_call(cursor: Cursor, arity: int) -> bool:
+    """Returns whether so many expressions follow in parentheses, and not the subscripts of a tensor: `maximum(i,j)`."""
+    ahead = depth = commas = 0
+    plain = True
+    while (token := cursor.peek(ahead)).kind is not TokenKind.END:
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+        if depth == 0:
+            break
+        commas += token.text == "," and depth == 1
+        plain = plain and (ahead == 0 or token.text == "," or token.kind is TokenKind.NAME)
+        ahead += 1
+    return not plain and commas + 1 == arity
 
 
 def _call(cursor: Cursor, name: Token) -> Call:
@@ -333,12 +352,14 @@ def _reduction(cursor: Cursor, name: Token) -> Reduce:
 
 
 def _reduced(cursor: Cursor) -> tuple[tuple[IndexVar, ...], Expr]:
-    """Takes the variables and the body of a reduction with their parentheses."""
+    """Takes the variables and the body of a reduction with their parentheses; TACO writes `,` for `:`."""
     indices: list[IndexVar] = []
-    while not cursor.accept(":"):
-        cursor.take()  # `(`, then each `,`
+    cursor.take()
+    while not indices or (cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in (",", ":")):
         index = cursor.take()
         indices.append(IndexVar(index.text, index.span))
+        if cursor.take().text == ":":
+            break
     cursor.enter()
     body = parse_expression(cursor)
     cursor.leave()

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlir_sparse.classes import dataclass
 
-__all__ = ["FUNCTIONS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
+__all__ = ["FUNCTIONS", "SPELLINGS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,11 @@ _TABLE = (
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}
+
+SPELLINGS = {function.numpy: function.name for function in _TABLE if function.numpy}
+SPELLINGS |= {"fabs": "abs", "mod": "remainder"}
+SPELLINGS = {name: known for name, known in SPELLINGS.items() if name not in FUNCTIONS}
+"""NumPy's and C's names of functions that have another one here; a tensor may have such a name too."""
 
 
 def function_hint(name: str) -> str:

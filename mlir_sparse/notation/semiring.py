@@ -16,6 +16,7 @@ from mlir_sparse.dtypes import BYTE, INTEGER
 from mlir_sparse.errors import NotationError
 from mlir_sparse.notation.formula import call
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Number, Operator
+from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.notation.tracing import monoid, operator
 
 __all__ = ["MONOIDS", "MULTIPLICATIONS", "Semiring", "semiring"]
@@ -126,7 +127,9 @@ def semiring(
     """Returns a semiring, by name or made of an addition and a multiplication.
 
     Every `<add>_<multiply>` of the names below exists: plus_times, min_plus, max_plus, min_max, max_min, max_times,
-    or_and, any_pair, plus_pair, plus_first, plus_second, min_first, min_second and so on.
+    or_and, any_pair, plus_pair, plus_first, plus_second, min_first, min_second and so on. Of the products `firsti`,
+    `firstj`, `secondi` and `secondj` the value is a position: the first or the second subscript of the first or the
+    second factor (`firsti1` and so on count from 1). So `p(j) = A(i,j) * f(i)` under any_secondi gives parents.
 
     Args:
         add: the name of a semiring; or a monoid, by name (plus, times, min, max, or, and, any) or from `monoid`.
@@ -171,11 +174,12 @@ def _declared(distributes: object) -> Distribution:
 @cache
 def _named(name: str) -> Semiring:
     add, _, multiply = name.partition("_")
-    if add in MONOIDS and multiply in MULTIPLICATIONS:
+    if add in MONOIDS and (multiply in MULTIPLICATIONS or multiply in POSITIONAL):
         return semiring(add, multiply)
     raise NotationError(
         f"expected a semiring such as min_plus, an addition ({', '.join(MONOIDS)}) and a multiplication "
-        f"({', '.join(MULTIPLICATIONS)}) joined by `_`, but got {name!r}; make others by ms.semiring(add, multiply)"
+        f"({', '.join((*MULTIPLICATIONS, *POSITIONAL))}) joined by `_`, but got {name!r}; "
+        "make others by ms.semiring(add, multiply)"
     )
 
 
@@ -192,9 +196,10 @@ def _addition(add: object) -> Monoid:
 
 def _multiplication(multiply: object) -> Operator:
     if isinstance(multiply, str):
-        known = MULTIPLICATIONS.get(multiply)
+        known = MULTIPLICATIONS.get(multiply) or POSITIONAL.get(multiply)
         if known is None:
-            raise NotationError(f"expected a multiplication of {', '.join(MULTIPLICATIONS)}, but got {multiply!r}")
+            names = ", ".join((*MULTIPLICATIONS, *POSITIONAL))
+            raise NotationError(f"expected a multiplication of {names}, but got {multiply!r}")
         return known
     found = multiply if isinstance(multiply, Operator) else operator(multiply)  # type: ignore[call-overload]
     assert isinstance(found, Operator)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import (
     Access,
     AffineSubscript,
@@ -35,6 +36,7 @@ from mlir_sparse.notation import (
     with_explicit_sums,
 )
 from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
+from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["Image", "StatementCut", "cuts"]
@@ -107,6 +109,11 @@ def cuts(assignment: Assignment, ring: Semiring = PLUS_TIMES) -> dict[str, State
     along i: axis 0 of b, axis 0 of A; each piece reads all of x; results follow one another along axis 0
     b(i) lacks j: each piece would count it
     """
+    if ring.multiply.name in POSITIONAL:
+        raise UnsupportedError(
+            f"expected a semiring of values for a statement in pieces, but got {ring.name}, whose products are "
+            "positions: convert the operands to whole tensors"
+        )
     explicit = with_explicit_sums(assignment, ring)
     accesses = [*reads(explicit.value), *explicit.exists]
     variables = dict.fromkeys(index for access in (explicit.target, *accesses) for index in access.indices)

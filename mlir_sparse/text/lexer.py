@@ -56,7 +56,7 @@ _TOKEN = r"""
   | (?P<MALFORMED>[0-9][\w.]*)
   | (?P<HASH_NAME>\#[A-Za-z_][A-Za-z_0-9$.]*)
   | (?P<NAME>%s)
-  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|[-+*/%%()\[\]{}<>=,:;?!|&])
+  | (?P<SYMBOL>\+=!|\*=!|\+=|\*=|=!|->|<=|>=|==|!=|\*\*|&&|\|\||[-+*/%%()\[\]{}<>=,:;?!|&])
 """
 # `\w` has no accents that follow their letter, as some systems write them: Latin, Greek, Cyrillic, kana.
 _ACCENTS = r"\u0300-\u036f\u3099\u309a"

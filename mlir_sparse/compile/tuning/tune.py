@@ -166,6 +166,8 @@ def _compiled(
     check_names(parsed, tuple(data))
     types = {name: operand_check.type_of(operand_check.value_of(name, value)) for name, value in data.items()}
     compiled = compile_kernel(parsed, out=out, tensors=types, semiring=semiring)
+    if isinstance(compiled, IndexedKernel):  # of a semiring whose products are positions
+        refuse_index_values(compiled.assignment, "tune")
     assert isinstance(compiled, Kernel), "comprehensions are refused above"
     return compiled
 
