@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from html.parser import HTMLParser
 
-__all__ = ["PageParser", "parsed"]
+__all__ = ["PageParser", "parsed", "unpacked"]
 
 VOID = {"meta", "br", "hr", "input", "link", "img", "wbr"}
 # What phrasing content may hold: nothing that is a block.
@@ -93,6 +95,15 @@ class PageParser(HTMLParser):
             self._boxes[-1].append(data)
 
 
+def unpacked(page: str) -> str:
+    """Returns a page as its script leaves it: with its content, where that is compressed."""
+    found = re.search(r'<main>.*?</main>\n<script type="application/gzip" id=packed>(.*?)</script>', page, re.DOTALL)
+    if found is None:
+        return page
+    content = gzip.decompress(base64.b64decode(found[1], validate=True)).decode()
+    return f"{page[: found.start()]}<main>{content}</main>{page[found.end() :]}"
+
+
 def parsed(page: str) -> PageParser:
     """Returns a page read, whose faults are none.
 
@@ -100,6 +111,7 @@ def parsed(page: str) -> PageParser:
         AssertionError: for tags that do not nest, references to elsewhere, handlers, numbers of parts that are none.
     """
     parser = PageParser()
+    page = unpacked(page)
     parser.feed(page)
     parser.close()
     assert page.startswith("<!doctype html>")

@@ -27,13 +27,15 @@ const all = (query) => [...document.querySelectorAll(query)];
 const part = (text) => all(".part").find((one) => one.textContent.trim() === text);
 const key = (name, at = document) => at.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
 const on = () => all(".on[data-p]").map((line) => line.textContent.trim());
-addEventListener("load", () => {
+const run = () => {
+  if (document.getElementById("packed")) return setTimeout(run, 50);  // until its content is there
   STEPS
   const shown = document.createElement("pre");
   shown.id = "found";
   shown.textContent = JSON.stringify(found);
   parent.document.body.append(shown);
-});
+};
+addEventListener("load", run);
 """
 FITS = """
   const overflow = () => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth;
@@ -59,7 +61,11 @@ def shown(passes: Passes, steps: str, folder: Path, *, width: int = 1200, dark: 
     path.write_text(framed, encoding="utf-8")
     assert BROWSER is not None
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
-    command += ["--window-size=1300,900", *(["--blink-settings=preferredColorScheme=0"] if dark else [])]
+    command += [
+        "--window-size=1300,900",
+        *(["--virtual-time-budget=60000"] if "id=packed>" in page else []),
+        *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+    ]
     ran = subprocess.run(
         [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )
@@ -82,6 +88,20 @@ def test_a_phone_scrolls_code_and_not_the_page(spmv: Passes, tmp_path: Path) -> 
     assert found["scrolled"] > 5
     assert found["focused"]
     assert found["paper"] == "rgb(15, 20, 27)"  # dark, as the system is
+    assert found["shown"] == "flex"
+
+
+def test_a_compressed_page_is_inflated_and_fits_a_phone(tmp_path: Path) -> None:
+    passes = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] CSR", x="f64[?]", target="cuda:sm_90").passes()
+    steps = f"""{FITS}
+  found.stages = all(".pass").length;
+  part("*").click();
+  found.product = on().length;
+"""
+    found = shown(passes, steps, tmp_path, width=390)
+    assert (found["width"], found["closed"], found["open"]) == (390, 0, 0)
+    assert found["stages"] > 10
+    assert found["product"] > 5
     assert found["shown"] == "flex"
 
 

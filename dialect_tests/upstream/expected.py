@@ -8,9 +8,14 @@ from pathlib import Path
 __all__ = ["causes_of"]
 
 
-def causes_of(suite: str) -> dict[str, str]:
-    """Returns the cause of each failure, by test or by test and configuration: `name` or `name [configuration]`."""
-    path = Path(__file__).with_name("expected") / f"{suite}.toml"
+def causes_of(suite: str, tools: str) -> dict[str, str]:
+    """Returns the cause of each failure, by test or by test and configuration: `name` or `name [configuration]`.
+
+    Args:
+        suite: the suite.
+        tools: what runs it: the name of bindings, or `llvm` for LLVM's own programs.
+    """
+    path = Path(__file__).with_name("expected") / tools / f"{suite}.toml"
     if not path.exists():
         return {}
     return {name: cause for cause, names in tomllib.loads(path.read_text()).items() for name in names}

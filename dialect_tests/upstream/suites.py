@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,18 +41,14 @@ class Shell:
 
     Args:
         folder: where the shims are made.
-        programs: the command of `mlir-sparse` and of FileCheck.
+        programs: the command of `mlir-sparse` and of FileCheck; or of `mlir-opt` and others of LLVM's own.
     """
 
     def __init__(self, folder: Path, programs: Mapping[str, Sequence[str]]) -> None:
         self._folder = folder
-        mlir_sparse = programs["mlir-sparse"]
-        made = {
-            "mlir-opt": [*mlir_sparse, "opt"],
-            "mlir-runner": [*mlir_sparse, "runner"],
-            "mlir-sparse": mlir_sparse,
-            "FileCheck": programs["FileCheck"],
-        }
+        made = dict(programs)
+        if mlir_sparse := programs.get("mlir-sparse"):
+            made |= {"mlir-opt": [*mlir_sparse, "opt"], "mlir-runner": [*mlir_sparse, "runner"]}
         for name, command in made.items():
             path = folder / name
             path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
@@ -69,6 +66,20 @@ class Shell:
         except subprocess.TimeoutExpired:
             return f"ran past {_SECONDS} s"
         return "" if ran.returncode == 0 else _cause(ran.stderr) or f"status {ran.returncode}"
+
+
+def tools_shell(folder: Path, places: str) -> Shell:
+    """Makes a shell with LLVM's own programs.
+
+    Args:
+        folder: where the shims are made.
+        places: folders that have them, as in PATH.
+    """
+    found = {name: shutil.which(name, path=places) for name in ("mlir-opt", "mlir-runner", "FileCheck")}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise SystemExit(f"upstream: expected {', '.join(missing)} in the folders {places}, but they are not there")
+    return Shell(folder, {name: [path] for name, path in found.items() if path is not None})
 
 
 @contextmanager

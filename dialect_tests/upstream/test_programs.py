@@ -10,6 +10,7 @@ import pytest
 
 from dialect_tests.upstream.expected import causes_of
 from dialect_tests.upstream.suites import Shell, by_entry, made_shell, programs
+from mlir_sparse._mlir.provider import bindings_name
 
 _NAMED = os.environ.get("MLIR_UPSTREAM_TESTS")
 FOLDER = Path(_NAMED or "/nowhere")
@@ -27,7 +28,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 @pytest.mark.parametrize("path", programs(FOLDER), ids=lambda path: path.name)
 def test_a_program_prints_what_upstream_expects(path: Path, shell: Shell, tmp_path: Path) -> None:
-    expected = causes_of("entry")
+    expected = causes_of("entry", bindings_name())
     for verdict in by_entry(path, FOLDER, tmp_path, shell):
         name = f"{verdict.test} [{verdict.configuration}]"
         assert bool(verdict.cause) == (name in expected), verdict.line

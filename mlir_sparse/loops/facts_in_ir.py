@@ -8,7 +8,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.program.nest_facts import FACTS, NestFacts
 from mlir_sparse.program.value_codec import Plain
 
-__all__ = ["facts_of", "read_value", "write_facts", "write_value"]
+__all__ = ["facts_of", "has_facts", "read_value", "write_facts", "write_value"]
 
 _FACTS = "facts"
 T = TypeVar("T")
@@ -27,6 +27,16 @@ def facts_of(function: ir.Operation) -> NestFacts:
         ValueError: for an attribute that `write_facts` did not write.
     """
     return read_value(function, _FACTS, NestFacts) if _FACTS in function.attributes else NestFacts()
+
+
+def has_facts(function: ir.Operation) -> bool:
+    """Returns whether a plan said something of a function: an attribute of a user's may have the same name."""
+    if _FACTS not in function.attributes:
+        return False
+    found = function.attributes[_FACTS]
+    if not isinstance(found, ir.ArrayAttr) or not len(found):
+        return False
+    return isinstance(found[0], ir.StringAttr) and found[0].value == NestFacts.__name__
 
 
 def write_value(op: ir.Operation, name: str, value: object) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from mlir_sparse.classes import dataclass
 
-__all__ = ["OptOptions"]
+__all__ = ["GPU", "OptOptions"]
+
+GPU = "gpu"
+"""A pipeline whose passes a module decides: those of the plan, or those for a module that has none."""
 
 
 @dataclass(frozen=True, slots=True)

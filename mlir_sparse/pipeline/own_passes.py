@@ -8,7 +8,14 @@ from itertools import groupby
 
 from mlir_sparse._mlir import ir, pass_manager
 from mlir_sparse.assembly import assemble_sparse_results
-from mlir_sparse.gpu import assemble_kernels, map_loops, pass_addresses, share_structure
+from mlir_sparse.gpu import (
+    assemble_kernels,
+    expect_kernels,
+    map_loops,
+    parallelize_loops,
+    pass_addresses,
+    share_structure,
+)
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
@@ -38,7 +45,9 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
     "check-assembled-tensors": check_assembled_tensors,
+    "expect-kernels": _anywhere(expect_kernels),
     "gpu-to-ptx": _anywhere(assemble_kernels),
+    "parallelize-apart-loops": _anywhere(parallelize_loops),
     "map-loops-to-gpu": _anywhere(map_loops),
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "share-structure": _anywhere(share_structure),

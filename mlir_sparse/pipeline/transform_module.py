@@ -11,10 +11,13 @@ from typing import IO, Protocol
 
 from mlir_sparse._mlir import bindings, ir, parse_module
 from mlir_sparse.errors import CompileError
+from mlir_sparse.loops.facts_in_ir import facts_of, has_facts
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.regions import operations_of
+from mlir_sparse.pipeline import gpu_passes
 from mlir_sparse.pipeline.expected_diagnostics import diagnostic_faults
 from mlir_sparse.pipeline.module_compiler import diagnostics_in
-from mlir_sparse.pipeline.opt_options import OptOptions
+from mlir_sparse.pipeline.opt_options import GPU, OptOptions
 from mlir_sparse.pipeline.own_passes import OWN_PASSES, run_own_pass
 from mlir_sparse.pipeline.pass_values import pass_items, pass_name
 from mlir_sparse.pipeline.process_messages import Diagnostic
@@ -150,16 +153,30 @@ def run_items(module: ir.Module, options: OptOptions) -> None:
     """
     wanted = {*options.before, *options.after} - {"*"}
     separate = bool(wanted)
-    for own, group in groupby(options.items, _is_own):
-        items = list(group)
+    items = [part for item in options.items for part in _chosen(item, module)]
+    for own, group in groupby(items, _is_own):
+        stretch_of = list(group)
         if own:
-            for item in items:
+            for item in stretch_of:
                 _run_own(module, item, options)
             continue
-        flat = [part for item in items for part in expanded(item)] if separate else items
+        flat = [part for item in stretch_of for part in expanded(item)] if separate else stretch_of
         stretches = [[one] for one in flat] if separate else [flat]
         for stretch in stretches:
             _run_mlir(module, stretch, options)
+
+
+def _chosen(item: str, module: ir.Module) -> Iterator[str]:
+    """Yields the passes of a pipeline that a module decides, nested; of any other item itself."""
+    name, _, options = item.partition("{")
+    if name != GPU:
+        yield item
+        return
+    chip = options.removeprefix("chip=").removesuffix("}")
+    functions = [op for op in operations_of(module.body) if op.name == "func.func"]
+    planned = any(has_facts(one) and facts_of(one).threads is not None for one in functions)
+    passes = gpu_passes.gpu(in_place=False).then(gpu_passes.nvvm()) if planned else gpu_passes.module_to_gpu()
+    yield from map(str, passes.then(gpu_passes.ptx(chip, 0 if planned else gpu_passes.BY_HAND)).passes)
 
 
 def _is_own(item: str) -> bool:
@@ -236,7 +253,7 @@ def nested(item: str) -> str:
     Raises:
         CompileError: for a name that is none, or options that it does not have.
     """
-    if _is_own(item):
+    if _is_own(item) or item.partition("{")[0] == GPU:
         return item
     manager = bindings().module("passmanager").PassManager
     first = ""

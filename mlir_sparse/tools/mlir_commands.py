@@ -20,8 +20,9 @@ def opt(arguments: tuple[str, ...]) -> None:
 
     Each pass is a flag, `--canonicalize` or `--sparsification="parallelization-strategy=none"`, in the order they run;
     or `--pass-pipeline="builtin.module(...)"`. Pipelines: --sparsifier, MLIR's; --cpu, that of this package's kernels;
-    --user-module, that of `run FILE.mlir`; --gpu=sm_90, from what `emit --target cuda` prints, where the plan has given
-    loops to threads, to PTX. --list-passes lists the passes of this package, and those that Python files of
+    --user-module, that of `run FILE.mlir`; --gpu=sm_90, to PTX: where `emit --target cuda` printed the module, the
+    kernels of its plan; of any other, one for each parallel outer loop whose iterations are apart, and those of
+    gpu.func. --list-passes lists the passes of this package, and those that Python files of
     --load-pass-plugin register (ms.register_pass).
 
     --run-reproducer runs the passes that a file names which a failure of the compiler left.

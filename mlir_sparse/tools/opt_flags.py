@@ -11,7 +11,7 @@ import click
 from mlir_sparse import pipeline
 from mlir_sparse.classes import dataclass
 from mlir_sparse.pipeline import gpu_passes
-from mlir_sparse.pipeline.opt_options import OptOptions
+from mlir_sparse.pipeline.opt_options import GPU, OptOptions
 from mlir_sparse.pipeline.pass_values import pass_items
 
 __all__ = ["OptRequest", "parse_flags"]
@@ -144,7 +144,8 @@ def _named(name: str, value: str) -> Iterator[str]:
         yield from map(str, pipeline.sparsifier().then(pipeline.cpu()).passes)
     elif name == "gpu":
         chip = value or "sm_90"
-        yield from map(str, gpu_passes.gpu(in_place=False).then(gpu_passes.nvvm()).then(gpu_passes.ptx(chip)).passes)
+        gpu_passes.ptx(chip)  # refuses a chip before a file is read
+        yield f"{GPU}{{chip={chip}}}"
     elif name == "user-module":
         yield from map(str, pipeline.module_to_buffers().then(pipeline.module_to_llvm()).passes)
     else:

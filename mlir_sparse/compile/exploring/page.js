@@ -1,5 +1,18 @@
 document.documentElement.classList.add("script");
-for (const section of document.querySelectorAll("section")) {
+async function unpack(packed) {
+  const main = document.querySelector("main");
+  if (!("DecompressionStream" in window)) {
+    main.textContent = "This page is compressed: it needs Chrome 80, Firefox 113, Safari 16.4 or later.";
+    return;
+  }
+  const bytes = Uint8Array.from(atob(packed.textContent), (letter) => letter.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  main.innerHTML = await new Response(plain).text();
+  packed.remove();
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (target) target.scrollIntoView();
+}
+function prepare(section) {
   const parts = [...section.querySelectorAll(".part")];
   const lines = [...section.querySelectorAll("[data-p]")];
   const status = section.querySelector(".status"), hint = status ? status.textContent : "";
@@ -88,3 +101,5 @@ for (const section of document.querySelectorAll("section")) {
     });
   }
 }
+const packed = document.getElementById("packed");
+Promise.resolve(packed && unpack(packed)).then(() => document.querySelectorAll("section").forEach(prepare));

@@ -1,7 +1,12 @@
-"""The page of a kernel's passes: one file, which shows all of its content without a script and without a network."""
+"""The page of a kernel's passes: one file, which needs no network, and no script unless it is large.
+
+The content of a large page is compressed, for passes repeat what those before them left: a script inflates it.
+"""
 
 from __future__ import annotations
 
+import gzip
+from base64 import b64encode
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -15,6 +20,7 @@ __all__ = ["page"]
 
 # A browser then refuses what a page must not have: anything from elsewhere.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_MOST_PLAIN = 1_000_000  # characters that a page shows without a script
 _KEYS = (
     "<kbd>Tab</kbd> goes from part to part, <kbd>Enter</kbd> marks, <kbd>n</kbd> and <kbd>p</kbd> go to the next "
     "marked line and back, <kbd>Esc</kbd> ends. Bars below the passes compare their times."
@@ -42,13 +48,22 @@ def page(passes: Passes) -> str:
             f'<html lang="en"><head>{head}</head><body>',
             f"<header><p class=brand>mlir_sparse explorer</p>{heading}{_meta(passes)}</header>",
             _contents(titles),
-            "<main>",
-            *sections,
-            "</main>",
+            *_main("\n".join(sections)),
             f'<footer class="foot">{_KEYS}</footer>',
             f"<script>{_beside('page.js')}</script></body></html>",
             "",
         ]
+    )
+
+
+def _main(content: str) -> tuple[str, ...]:
+    """Returns the content of a page: as it is, or compressed, for a script to put in its place."""
+    if len(content) <= _MOST_PLAIN:
+        return "<main>", content, "</main>"
+    packed = b64encode(gzip.compress(content.encode(), mtime=0)).decode()
+    return (
+        "<main><noscript>This page is compressed: it needs JavaScript.</noscript></main>",
+        f'<script type="application/gzip" id=packed>{packed}</script>',
     )
 
 

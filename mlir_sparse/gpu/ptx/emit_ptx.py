@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mlir_sparse._mlir import bindings, ir
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.gpu.ptx.libdevice import find_library, functions_wanted, link_library, with_instructions
 from mlir_sparse.gpu.ptx.llvm_literals import with_bits
-from mlir_sparse.loops.regions import blocks_of, operations_of, walk
+from mlir_sparse.loops.regions import body_of, operations_of, walk
 
 __all__ = ["assemble_kernels", "kernels_ir", "ptx_of", "to_ptx"]
 
@@ -26,22 +26,25 @@ def assemble_kernels(module: ir.Module, options: Mapping[str, str]) -> None:
         options: `chip`, such as sm_90, and `features`, such as +ptx80.
 
     Raises:
-        ValueError: where llvmlite is not installed, or has no such chip.
+        ValueError: where llvmlite is not installed, or has no such chip; for a module without kernels.
     """
-    text = to_ptx(kernels_ir(module), options["chip"], options["features"])
-    held = "".join(f"\\{byte:02X}" if byte < 32 or byte in b'"\\' else chr(byte) for byte in text.encode())
-    made = ir.Attribute.parse(f'#gpu.object<#nvvm.target<chip = "{options["chip"]}">, assembly = "{held}">')
-    for holder in list(module.body.operations):
-        if holder.operation.name == "gpu.module":
-            with ir.InsertionPoint(holder):
-                fields = {
-                    "objects": ir.ArrayAttr.get([made]),
-                    # What is left out by default has to be said here, or printing would fail.
-                    "offloadingHandler": ir.Attribute.parse("#gpu.select_object"),
-                    "sym_name": holder.operation.attributes["sym_name"],
-                }
-                ir.Operation.create("gpu.binary", attributes=fields)
-            holder.operation.erase()
+    _check_translated(module)
+    holders = [op for op in operations_of(module.body) if op.name == "gpu.module"]
+    if not holders:
+        raise ValueError("expected a gpu.module with kernels in NVVM, but got a module without one")
+    for holder in holders:
+        text = to_ptx(_llvm_ir([holder]), options["chip"], options["features"])
+        held = "".join(f"\\{byte:02X}" if byte < 32 or byte in b'"\\' else chr(byte) for byte in text.encode())
+        made = ir.Attribute.parse(f'#gpu.object<#nvvm.target<chip = "{options["chip"]}">, assembly = "{held}">')
+        with ir.InsertionPoint(holder):
+            fields = {
+                "objects": ir.ArrayAttr.get([made]),
+                # What is left out by default has to be said here, or printing would fail.
+                "offloadingHandler": ir.Attribute.parse("#gpu.select_object"),
+                "sym_name": holder.attributes["sym_name"],
+            }
+            ir.Operation.create("gpu.binary", attributes=fields)
+        holder.erase()
 
 
 def ptx_of(module: ir.Module) -> str:
@@ -62,13 +65,15 @@ def kernels_ir(module: ir.Module) -> str:
         UnsupportedError: for operations that no pass made instructions of.
     """
     _check_translated(module)
+    return _llvm_ir([op for op in operations_of(module.body) if op.name == "gpu.module"])
+
+
+def _llvm_ir(holders: Sequence[ir.Operation]) -> str:
     apart = ir.Module.create()
     with ir.InsertionPoint(apart.body):
-        for holder in module.body.operations:
-            if holder.operation.name == "gpu.module":
-                (kernels,) = blocks_of(holder.operation)
-                for kernel in operations_of(kernels):
-                    kernel.clone()
+        for holder in holders:
+            for kernel in operations_of(body_of(holder)):
+                kernel.clone()
     apart.operation.attributes["llvm.data_layout"] = ir.StringAttr.get(_LAYOUT)
     text = str(bindings().module("dialects.llvm").translate_module_to_llvmir(apart.operation))
     return _unordered(with_instructions(with_bits(text)))
