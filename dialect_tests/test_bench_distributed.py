@@ -32,4 +32,4 @@ def test_figures_are_measured_and_saved(
 def test_a_graph_sends_parts_and_images_and_little_else() -> None:
     assert distributed.bytes_sent(distributed.grid(150)) <= 1.01 + 0.02  # of 22,500 rows; tasks are counted too
     assert distributed.balance(distributed.grid(100), 8) <= 1.01
-    assert distributed.balance(ms.tensor([[1.0, 2.0], [0.0, 0.0]], "CSR"), 2) >= 1
+    assert distributed.balance(ms.tensor([[1.0, 2.0], [0.0, 0.0]], "CSR"), 2) <= 1  # the row is divided

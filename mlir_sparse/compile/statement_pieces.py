@@ -19,7 +19,7 @@ from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["StatementPieces", "compile_pieces", "cut_along_parts"]
+__all__ = ["StatementPieces", "combined", "compile_pieces", "compile_sum", "cut_along_parts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +61,17 @@ class StatementPieces:
         if axis is not None:
             return np.concatenate(results, axis)
         assert combine is not None
-        found = results[0]
-        if isinstance(found, SparseTensor):
-            for other in results[1:]:
-                found = combine(P=found, Q=other)
-            return found
-        return combine(P=np.stack(results)) if len(results) > 1 else found
+        return combined(combine, results)
+
+
+def combined(combine: CompiledKernel, results: Sequence[Any]) -> Any:
+    """Returns what a combining kernel makes of results, in their order."""
+    found = results[0]
+    if isinstance(found, SparseTensor):
+        for other in results[1:]:
+            found = combine(P=found, Q=other)
+        return found
+    return combine(P=np.stack(results)) if len(results) > 1 else found
 
 
 def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, int]) -> StatementCut:
@@ -117,6 +122,11 @@ def compile_pieces(
     assert isinstance(output, TensorType)
     combines = (None if cut.combine is None else _combining(cut.combine, output, options) for cut in cuts.cuts)
     return StatementPieces(cuts, kernel, tuple(combines))
+
+
+def compile_sum(output: TensorType, **options: Any) -> CompiledKernel:
+    """Compiles what adds results of a type, as `combined` calls it."""
+    return _combining(ReduceOp.SUM, output, options)
 
 
 def _combining(operator: ReduceOp | Monoid, output: TensorType, options: Mapping[str, Any]) -> CompiledKernel:

@@ -19,7 +19,7 @@ from mlir_sparse.notation import reads
 from mlir_sparse.plan.statement_cuts import Image, StatementCut
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["SentImage", "images_sent"]
+__all__ = ["SentImage", "image_of", "images_sent"]
 
 _WORTHWHILE = 0.5
 """The part of an operand that pieces read in the mean, above which they are sent all of it."""
@@ -106,6 +106,13 @@ def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentI
         if least is not None and least.nbytes(value) <= _WORTHWHILE * value.nbytes * len(least.coordinates):
             found[name] = least
     return found
+
+
+def image_of(image: Image, parts: Sequence[SparseTensor]) -> SentImage | None:
+    """Returns what parts at hand read of an operand; None where their storage does not list it."""
+    read = [_stored(part, image.part_axis) for part in parts]
+    own = [one for one in read if one is not None]
+    return SentImage(image, own) if len(own) == len(read) else None
 
 
 def _sent(image: Image, arrays: Mapping[str, Any]) -> SentImage | None:

@@ -14,13 +14,17 @@ import numpy as np
 from dask.base import tokenize
 
 from mlir_sparse._native import __version__
-from mlir_sparse.compile.statement_pieces import StatementPieces
+from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.compiled_kernel import CompiledKernel
+from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_sum
 from mlir_sparse.dask.checked_array import Pieces, chunk_bytes, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of, nbytes_of
-from mlir_sparse.dask.image_operands import SentImage, images_sent
+from mlir_sparse.dask.heavy_parts import divided_parts
+from mlir_sparse.dask.image_operands import SentImage, image_of, images_sent
 from mlir_sparse.dask.partitioned import array_of_chunks, before_dash, type_of_chunks
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment
+from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["graph_of_pieces"]
 
@@ -45,7 +49,8 @@ def graph_of_pieces(
         pieces: it, compiled for pieces.
         operands: its operands by name, some of them dask.arrays.
         bounds: where pieces begin along the variable of each cut, and the extent.
-        images: whether pieces may be sent what their parts name of an operand, with zeros in place of the rest.
+        images: whether `+` and `*` are those of numbers: pieces may be sent what their parts name of an operand, with
+            zeros in place of the rest, and heavy parts may be divided.
     """
     cuts = pieces.cuts
     arrays = {name: _in_chunks(operands[cuts.operand(name)], cuts.axes(name), bounds) for name in cuts.names}
@@ -59,9 +64,12 @@ def graph_of_pieces(
     keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
     axes, rank = [cut.axis for cut in cuts.cuts], len(statement.target.subscripts)
     reduced = any(axis is None for axis in axes)
+    heavy = _HeavyPieces.of(pieces, arrays, sent, name) if images else None
     for numbers in _all_numbers(bounds):
         key = (f"{name}-piece", *numbers) if reduced else _chunk_key(name, axes, numbers, rank)
-        tasks[key] = (_call, kernel, list(arrays), [keys[other][numbers] for other in arrays])
+        read = {other: keys[other][numbers] for other in arrays}
+        if heavy is None or not heavy.add(tasks, key, numbers, read, kernel):
+            tasks[key] = (_call, kernel, list(read), list(read.values()))
     if reduced:
         _combine(tasks, kernel, name, axes, bounds, rank)
     extents = extents_of(operands, statement)
@@ -215,6 +223,73 @@ def _result_shapes(
             if axis is not None:
                 own[axis] = ends[number + 1] - ends[number]
         yield own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _HeavyPieces:
+    """Pieces whose part of an operand is divided, since it has much more than its share of the entries.
+
+    Args:
+        pieces: the statement, compiled for pieces.
+        operand: the operand whose parts are divided.
+        divisions: those of each heavy part, by the place of its chunk.
+        total: adds the results of divisions.
+        arrays: the operands.
+        sent: the images that pieces are sent.
+        name: begins the keys of tasks.
+    """
+
+    pieces: StatementPieces
+    operand: str
+    divisions: Mapping[Numbers, Sequence[SparseTensor]]
+    total: CompiledKernel
+    arrays: Mapping[str, Any]
+    sent: Mapping[str, SentImage]
+    name: str
+
+    @classmethod
+    def of(
+        cls, pieces: StatementPieces, arrays: Mapping[str, Any], sent: Mapping[str, SentImage], name: str
+    ) -> _HeavyPieces | None:
+        found = divided_parts(pieces.cuts, arrays)
+        return None if found is None else cls(pieces, *found, compile_sum(pieces.output), arrays, sent, name)
+
+    def add(self, tasks: dict[Any, Any], key: Any, numbers: Numbers, read: Mapping[str, Any], kernel: str) -> bool:
+        """Adds the tasks of a piece if its part is divided; returns whether it is."""
+        rank = self.arrays[self.operand].ndim
+        own = self.divisions.get(_place(self.pieces.cuts.axes(self.operand), numbers, rank))
+        if own is None:
+            return False
+        label = f"{self.name}-within"
+        parts = [(f"{label}-part", *numbers, at) for at in range(len(own))]
+        tasks |= dict(zip(parts, own, strict=True))
+        tasks[f"{label}-sum"] = _Sum(self.total)
+        operands = {other: [value] * len(own) for other, value in read.items()} | {self.operand: parts}
+        for other, sent in self.sent.items():
+            image = image_of(sent.image, own) if sent.image.part == self.operand else None
+            if image is not None:
+                place = "-".join(map(str, numbers))
+                more, operands[other] = image.tasks(self.arrays[other], f"{label}-{other}-{place}", parts)
+                tasks |= more
+        results = [(label, *numbers, at) for at in range(len(own))]
+        for at, result in enumerate(results):
+            tasks[result] = (_call, kernel, list(operands), [value[at] for value in operands.values()])
+        tasks[key] = (_added, f"{label}-sum", results)
+        return True
+
+
+class _Sum:
+    """The kernel that adds results, as a value of the graph."""
+
+    def __init__(self, kernel: CompiledKernel) -> None:
+        self.kernel = kernel
+
+    def __dask_tokenize__(self) -> Any:
+        return repr(self.kernel)
+
+
+def _added(total: _Sum, results: Sequence[Any]) -> Any:
+    return combined(total.kernel, results)
 
 
 class _Kernel:

@@ -63,6 +63,8 @@ class TensorSource(ABC):
         total, bounds = self.nbytes_between(0, extent), [0]
         for piece in range(1, pieces):
             low, high, wanted = bounds[-1], extent, total * piece / pieces
+            if self.nbytes_between(0, low) >= wanted:
+                continue  # one unit had more than its share
             while high - low > self.unit:  # the first multiple of the unit with at least so many bytes before it
                 middle = low + (high - low) // 2 // self.unit * self.unit
                 if middle == low:

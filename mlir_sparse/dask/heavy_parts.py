@@ -1,0 +1,121 @@
+"""Parts that have much more than their share of the entries, as one row may: pieces of them are computed apart.
+
+A statement that is linear in an operand is the sum of what it is on any division of the operand's entries. So a part is
+divided by stored entries, inside of rows too: each division has the part's shape, and the same kernel computes it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import dask.array
+import numpy as np
+
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Negate, Reduce, ReduceOp, walk
+from mlir_sparse.plan.composed_cuts import ComposedCut
+from mlir_sparse.tensor import SparseTensor, tensor
+
+__all__ = ["divided_parts", "is_linear"]
+
+_HEAVY = 1.05
+"""The bytes of a part that is divided, as a multiple of an equal share."""
+_ROUNDS = 8
+_KEPT = 64
+
+_known: OrderedDict[tuple[str, Sequence[int], int], list[SparseTensor]] = OrderedDict()
+"""Divisions, by the array, the place of the chunk and their number: loops ask for them again at each step."""
+
+
+def divided_parts(
+    cuts: ComposedCut, arrays: Mapping[str, Any]
+) -> tuple[str, dict[tuple[int, ...], list[SparseTensor]]] | None:
+    """Returns the operand whose parts are divided, and for the place of each heavy chunk its divisions.
+
+    Args:
+        cuts: the cuts of the statement.
+        arrays: the operands by their names in the statement of a piece, in chunks as pieces are.
+
+    Returns:
+        None where no part is heavy, parts are not at hand, or the statement is not linear in them.
+    """
+    chosen = max(
+        (name for name, value in arrays.items() if _chunks_at_hand(value) and is_linear(cuts.assignment, name)),
+        key=lambda name: sum(part.nbytes for part in _chunks_at_hand(arrays[name]).values()),
+        default=None,
+    )
+    if chosen is None:
+        return None
+    parts = _chunks_at_hand(arrays[chosen])
+    share = _share([part.nbytes for part in parts.values()])
+    found = {
+        place: _divided(arrays[chosen].name, place, part, -int(-part.nbytes // share))
+        for place, part in parts.items()
+        if part.nbytes > _HEAVY * share and part.nse > 1
+    }
+    return (chosen, found) if found else None
+
+
+def _share(sizes: Sequence[int]) -> float:
+    """Returns the mean size of pieces, those that heavy parts are divided into counted as several."""
+    share = sum(sizes) / len(sizes)
+    for _ in range(_ROUNDS):
+        share = sum(sizes) / sum(max(1, round(size / share)) for size in sizes) if share else 1.0
+    return share
+
+
+def is_linear(statement: Assignment, name: str) -> bool:
+    """Returns whether a statement is the sum of what it is on any division of an operand's entries.
+
+    >>> from mlir_sparse.notation import parse
+    >>> is_linear(parse("y(i) = 2 * A(i,j) * x(j)"), "A"), is_linear(parse("y(i) = A(i,j) * x(j) + b(i)"), "A")
+    (True, False)
+    """
+    return not statement.op.reads_target and not statement.exists and _linear(statement.value, name)
+
+
+def _linear(node: Expr, name: str) -> bool:
+    match node:
+        case Access():
+            return node.tensor == name and not any(isinstance(one, Access) for one in node.subscripts)
+        case Reduce(ReduceOp.SUM, _, body) | Negate(body):
+            return _linear(body, name)
+        case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
+            return _linear(left, name) and _linear(right, name)
+        case Binary(BinaryOp.MUL, left, right) if _reads(left, name) != _reads(right, name):
+            return _linear(left if _reads(left, name) else right, name)
+        case Binary(BinaryOp.DIV, left, right):
+            return not _reads(right, name) and _linear(left, name)
+        case _:
+            return False
+
+
+def _reads(node: Expr, name: str) -> bool:
+    return any(isinstance(one, Access) and one.tensor == name for one in walk(node))
+
+
+def _chunks_at_hand(value: Any) -> dict[tuple[int, ...], SparseTensor]:
+    """Returns the tensors that are the chunks of an array by their places; none where one is not at hand."""
+    if not isinstance(value, dask.array.Array) or not isinstance(value._meta, SparseTensor):
+        return {}
+    layer = value.dask.layers.get(value.name)
+    tasks = getattr(layer, "mapping", layer or {})
+    if not tasks or not all(isinstance(task, SparseTensor) for task in tasks.values()):
+        return {}
+    return {key[1:]: task for key, task in tasks.items()}
+
+
+def _divided(name: str, place: tuple[int, ...], part: SparseTensor, count: int) -> list[SparseTensor]:
+    key = (name, place, count)
+    if key not in _known:
+        coordinates, values = part.to_coo()
+        bounds = np.linspace(0, len(values), min(count, len(values)) + 1).astype(np.int64)
+        _known[key] = [
+            tensor((coordinates[:, low:high], values[low:high]), part.encoding, shape=part.shape)
+            for low, high in pairwise(bounds.tolist())
+        ]
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+    return _known[key]
