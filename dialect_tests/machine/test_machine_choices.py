@@ -122,6 +122,13 @@ def test_threads_are_woken_for_work_that_takes_longer_than_waking() -> None:
     assert chosen(wake=1e9, far_entries=entries).number("chunk") == 1 << 18
 
 
+def test_threads_wait_awake_as_long_as_it_takes_to_wake_a_few() -> None:
+    assert chosen().number("watch") == 100
+    assert chosen(wake=17_000.0).number("watch") == 102
+    assert chosen(wake=1.0).number("watch") == 20
+    assert chosen(wake=1e9).number("watch") == 1000
+
+
 def test_sizes_of_caches_decide_sizes_of_blocks() -> None:
     small = chosen(caches=(32768.0, 524288.0, 32.0 * MEGABYTE))
     large = chosen(caches=(32768.0, 2.0 * MEGABYTE, 64.0 * MEGABYTE))

@@ -23,6 +23,10 @@ _ENTRY = 12
 _AS_GOOD = 1.03
 # What waking a thread must be worth: entries that take three times as long.
 _WORTH_WAKING = 3
+# A thread spins for as long as it takes to wake so many: to sleep would save the others little more than that.
+_WATCHED = 6
+# The least and the greatest time that it spins, in microseconds.
+_WATCHES = (20, 1000)
 # Nanoseconds that a further thread of BLAS takes a product.
 _BLAS_THREAD = 1e6
 # The least and the greatest work of a chunk, in entries.
@@ -183,6 +187,15 @@ def _chunk(figures: MachineFigures, _: MachineTimes) -> tuple[int, str] | None:
     return _power(_WORTH_WAKING * figures.wake / entry, *_CHUNKS), because
 
 
+def _watch(figures: MachineFigures, _: MachineTimes) -> tuple[int, str] | None:
+    """Returns the microseconds for which a thread waits awake for the next call."""
+    if figures.wake is None:
+        return None
+    least, most = _WATCHES
+    found = min(max(round(_WATCHED * figures.wake / 1000), least), most)
+    return found, f"a thread takes {figures.wake / 1000:.2g} us to wake"
+
+
 def _joined_chunk(figures: MachineFigures, _: MachineTimes) -> tuple[int, str] | None:
     if figures.caches is None:
         return None
@@ -263,6 +276,7 @@ _RULES: Mapping[str, _Rule] = {
     "scatters": _Rule(0, lambda n: f"rests of rows are{'' if n else ' not'} scattered by one instruction", _scatters),
     "chunk": _Rule(1 << 15, lambda n: f"a further thread is for {n:,} entries and more", _chunk),
     "joined_chunk": _Rule(1 << 16, lambda n: f"chunks that are copied have {n:,} entries", _joined_chunk),
+    "watch": _Rule(100, lambda n: f"threads wait awake for {n} us before they sleep", _watch),
     "block": _Rule(3 << 19, lambda n: f"blocks of rows of arrays have {_bytes(n)}", _block),
     "blas": _Rule(1 << 24, lambda n: f"a further thread of BLAS is for {n:,} multiplications", _blas),
     "blas_by_vector": _Rule(

@@ -6,6 +6,7 @@
 #include "pack_plain.hpp"
 #include "pack_threads.hpp"
 #include "pack_values.hpp"
+#include "prefetch_distances.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -101,25 +102,26 @@ struct Crossing {
         end(std::max(begin, std::min(last, from.columns - from.offsets[line]))) {}
 };
 
-// Rows are read across all lines at once, too many streams for the hardware prefetcher: prefetch every few rows.
-constexpr int64_t kRowsAhead = 8;
+// Rows are read across all lines at once, too many streams for the hardware prefetcher: prefetch every few rows, as many as rows are asked for ahead.
+bool announces(int64_t row, int64_t ahead) { return ahead > 0 && (row & (ahead - 1)) == 0; }
 
 template <class T>
-void announce_lines(const T *values, int64_t step, int64_t lines) {
+void announce_lines(const T *values, int64_t step, int64_t lines, int64_t ahead) {
   for (int64_t line = 0; line < lines; ++line)
-    prefetch_to_read(values + line * step + 16 * kRowsAhead);
+    prefetch_to_read(values + line * step + 16 * ahead);
 }
 
 template <class T, class V>
 void fill_from_slots(const SlotMatrix &from, const RowShares &shares, const RowOutput &out) {
   fill_shares<T, V>(shares, out, [&](int64_t begin, int64_t end, T *ends, Appender<T, V> &to) {
     const int64_t lines = from.lines, row_step = from.by_row ? lines : 1, step = from.by_row ? 1 : from.rows;
+    const int64_t ahead = row_distance();
     for (int64_t r = begin; r < end; ++r) {
       const auto *crd = static_cast<const T *>(from.crd) + r * row_step;
       const auto *values = static_cast<const V *>(from.values) + r * row_step;
-      if (!from.by_row && r % kRowsAhead == 0) {
-        announce_lines(crd, step, lines);
-        announce_lines(values, step, lines);
+      if (!from.by_row && announces(r, ahead)) {
+        announce_lines(crd, step, lines, ahead);
+        announce_lines(values, step, lines, ahead);
       }
       to.append(lines, [=](const auto &put) {
         for (int64_t n = 0; n < lines; ++n)
@@ -134,7 +136,7 @@ template <class T, class V>
 void fill_from_diagonals(const DiagonalMatrix &from, const RowShares &shares, const RowOutput &out) {
   fill_shares<T, V>(shares, out, [&](int64_t begin, int64_t end, T *ends, Appender<T, V> &to) {
     const int64_t *offsets = from.offsets;
-    const int64_t rows = from.rows, columns = from.columns;
+    const int64_t rows = from.rows, columns = from.columns, ahead = row_distance();
     int64_t first = from.lines, last = from.lines; // the diagonals that cross the row: both go down with each row
     for (int64_t r = begin; r < end; ++r) {
       while (first > 0 && offsets[first - 1] >= -r)
@@ -142,7 +144,7 @@ void fill_from_diagonals(const DiagonalMatrix &from, const RowShares &shares, co
       while (last > 0 && offsets[last - 1] >= columns - r)
         --last;
       const auto *values = static_cast<const V *>(from.values) + r;
-      if (r % kRowsAhead == 0) announce_lines(values + first * rows, rows, last - first);
+      if (announces(r, ahead)) announce_lines(values + first * rows, rows, last - first, ahead);
       to.append(last - first, [=](const auto &put) {
         for (int64_t d = first; d < last; ++d)
           put(r + offsets[d], values[d * rows], is_value(values[d * rows]));

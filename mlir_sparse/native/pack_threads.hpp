@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch_distances.hpp"
 #include "pack_plain.hpp"
 
 namespace mlir_sparse {
@@ -122,37 +123,36 @@ bool are_scattered(int64_t begin, int64_t end, const Key &key) {
 }
 
 // Assigns places to entries that scatter over memory, and prefetches them: `next` has the next free place for each key,
-// and the place of an entry is taken kAhead entries early.
+// and the place of an entry is taken as many entries early as the machine's profile says, at least one.
 template <class P, class Key, class Announce>
 class PlacesAhead {
 public:
   PlacesAhead(int64_t begin, int64_t end, P *next, const Key &key, const Announce &announce)
       : next_(next), end_(end), key_(key), announce_(announce) {
-    for (int64_t e = begin; e < end && e < begin + kAhead; ++e)
+    for (int64_t e = begin; e < end && e < begin + ahead_; ++e)
       reserve(e);
   }
 
   // To be called for each entry in turn.
   P take(int64_t e) {
-    const P place = reserved_[e % kAhead];
-    if (e + kAhead < end_) reserve(e + kAhead);
+    const P place = reserved_[e & (ahead_ - 1)];
+    if (e + ahead_ < end_) reserve(e + ahead_);
     return place;
   }
 
 private:
-  static constexpr int64_t kAhead = 32;
-
   void reserve(int64_t e) {
     const P place = next_[key_(e)]++;
-    reserved_[e % kAhead] = place;
+    reserved_[e & (ahead_ - 1)] = place;
     announce_(place);
   }
 
+  const int64_t ahead_ = std::max<int64_t>(gather_distance(), 1);  // a power of 2
   P *next_;
   int64_t end_;
   Key key_;
   Announce announce_;
-  P reserved_[kAhead];
+  P reserved_[kMostAhead];
 };
 
 } // namespace mlir_sparse

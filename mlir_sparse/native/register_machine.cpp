@@ -5,6 +5,7 @@
 #include "fill.hpp"
 #include "machine_steps.hpp"
 #include "module.hpp"
+#include "prefetch_distances.hpp"
 #include "threads.hpp"
 
 namespace py = pybind11;
@@ -38,6 +39,10 @@ void register_machine(py::module_ &module) {
              "Returns the nanoseconds of a line of rows that entries name, for each prefetch distance.");
   module.def("set_machine_work", &set_machine_work, py::arg("chunk"), py::arg("joined_chunk"),
              "Sets what work is worth a chunk, and one whose result is copied, where no setting says so.");
+  module.def("set_machine_watch", &set_machine_watch, py::arg("microseconds"),
+             "Sets for how long a thread spins for work before it sleeps.");
+  module.def("set_machine_distances", &set_machine_distances, py::arg("gathers"), py::arg("rows"),
+             "Sets how many entries ahead native loops ask for elements and for rows that entries name.");
   module.def("set_machine_fill", &set_machine_fill, py::arg("bytes"),
              "Sets the bytes of results from which on these are filled past the caches.");
 }

@@ -7,6 +7,7 @@
 
 #include "all_values.hpp"
 #include "pack_threads.hpp"
+#include "prefetch_distances.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -28,7 +29,7 @@ public:
       std::int64_t p = next_[i];
       const std::int64_t last = pos_[i + 1];
       // What comes further on is as often above the diagonal after an entry below it.
-      for (std::int64_t below = pos_[i]; below < std::min(p, last); ++below) ask_for(below + kAhead);
+      for (std::int64_t below = pos_[i]; below < std::min(p, last); ++below) ask_for(below + ahead_);
       if (p < last && crd_[p] == static_cast<C>(i)) {
         ++paired;
         ++p;
@@ -43,8 +44,6 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kAhead = 16;
-
   bool pair(std::int64_t i, std::int64_t begin, std::int64_t end) {
     bool same = true;
     for (std::int64_t p = begin; p < end; ++p) {
@@ -53,15 +52,15 @@ private:
       const std::int64_t q = next_[j]++;
       if (q >= entries_) return false;
       same &= (crd_[q] == static_cast<C>(i)) & equal_(p, q);
-      ask_for(p + kAhead);
+      ask_for(p + ahead_);
     }
     return same;
   }
 
   // Requests what an entry further on will be paired with, and further on still where that is.
   void ask_for(std::int64_t p) {
-    if (p + kAhead >= entries_) return;
-    const std::int64_t j = crd_[p], later = crd_[p + kAhead];
+    if (ahead_ == 0 || p + ahead_ >= entries_) return;
+    const std::int64_t j = crd_[p], later = crd_[p + ahead_];
     if (j < 0 || j >= rows_ || later < 0 || later >= rows_) return;
     prefetch_to_write(next_.data() + later);
     const std::int64_t q = next_[j];
@@ -69,6 +68,7 @@ private:
     equal_.ask_for(q);
   }
 
+  const std::int64_t ahead_ = gather_distance() / 2;  // and as many entries again
   const P *pos_;
   const C *crd_;
   std::int64_t rows_, entries_;

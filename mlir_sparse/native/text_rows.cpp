@@ -191,8 +191,8 @@ int64_t count_lines(const char *begin, const char *end) { return std::count(begi
 
 int64_t read_rows(const RowFormat &format, const char *begin, const char *end, const TextColumns &arrays, int64_t rows,
                   int64_t most, int64_t &lines) {
-  constexpr size_t kWorthwhile = 20;  // bytes of an entry, about
-  const size_t parts = thread_count((end - begin) / kWorthwhile * 2);
+  constexpr size_t kEntryBytes = 20;  // bytes of an entry, about
+  const size_t parts = thread_count((end - begin) / kEntryBytes * 2);
   const std::vector<const char *> cuts = cut_at_lines(begin, end, parts);
   std::vector<int64_t> counts(parts + 1, 0), stops(parts, 0);
   in_parallel(parts, [&](size_t part) { counts[part + 1] = count_lines(cuts[part], cuts[part + 1]); });

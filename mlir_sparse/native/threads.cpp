@@ -36,7 +36,9 @@ constexpr std::size_t kMostThreads = 1024;
 constexpr std::size_t kChunkWork = std::size_t{1} << 15, kJoinedWork = std::size_t{1} << 16;
 // The time that a thread spins for work, or for others to finish, before it sleeps. Calls in quick succession then
 // rarely have to wake threads, and other processes lose no more time than for a system call or two.
-constexpr std::chrono::microseconds kWatch{100};
+// Until the machine's profile says another time, in microseconds; more than a second helps nobody.
+std::atomic<std::int64_t> watched{100};
+constexpr std::size_t kMostWatched = 1'000'000;
 
 // The value of one of our variables; 0 if it is empty. The rule is that of process/settings.py, which has the message:
 // digits only, above 0 and below 2^63.
@@ -102,7 +104,7 @@ template <typename Condition>
 void watch(const Condition &holds) {
   static const bool alone = processors() < 2;
   if (alone || holds()) return;
-  const auto until = std::chrono::steady_clock::now() + kWatch;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(watched.load(std::memory_order_relaxed));
   do {
     for (int turn = 0; turn < 32; ++turn) {
       if (holds()) return;
@@ -281,6 +283,12 @@ std::size_t chunk_work() {
 }
 
 void set_chunk_work(std::size_t entries) { least_work.store(entries); }
+
+std::size_t machine_chunk_work() { return machine_work.load(std::memory_order_relaxed); }
+
+void set_machine_watch(std::size_t microseconds) {
+  watched.store(static_cast<std::int64_t>(std::min(microseconds, kMostWatched)));
+}
 
 std::size_t joined_work() { return machine_joined_work.load(std::memory_order_relaxed); }
 

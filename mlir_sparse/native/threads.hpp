@@ -37,8 +37,14 @@ void set_chunk_work(std::size_t entries);
 // The work of a chunk whose result is copied: little enough for that to stay in the second-level cache.
 std::size_t joined_work();
 
+// What the machine's profile says of the first, whatever is set.
+std::size_t machine_chunk_work();
+
 // Sets both, for where nothing else sets the first.
 void set_machine_work(std::size_t chunk, std::size_t joined);
+
+// Sets for how many microseconds a thread spins for work, or for others to finish, before it sleeps.
+void set_machine_watch(std::size_t microseconds);
 
 // Runs work(0) to work(chunks - 1), which must not wait for later ones, on the calling thread and at most threads - 1
 // others, each taking the next one left; rethrows the exception of the first that throws. The calling thread calls

@@ -26,8 +26,14 @@ def link_program(program: ProgramSteps, machine: Machine) -> Executable:
 
 @lru_cache(maxsize=1)
 def _tell_of_machine(profile: MachineProfile) -> None:
-    """Tells native code what work is worth a chunk on the machine, and what results exceed its caches."""
+    """Tells native code what the machine's profile chose for it.
+
+    What work is worth a chunk, how long threads wait awake, what results exceed the caches, and how far ahead memory
+    is asked for.
+    """
     _native.set_machine_work(profile.number("chunk"), profile.number("joined_chunk"))
+    _native.set_machine_watch(profile.number("watch"))
+    _native.set_machine_distances(profile.number("gathers"), profile.number("rows"))
     _native.set_machine_fill(profile.number("filled"))
 
 

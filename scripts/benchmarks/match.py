@@ -228,8 +228,14 @@ def _worker(
 ) -> Worker:
     scripts = Path(__file__).resolve().parents[1]
     most = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
-    # Threads that wait in a loop for 200 ms, as Intel's do by default, would run beside the next library's.
-    settings = {"KMP_BLOCKTIME": 2, "MKL_DYNAMIC": "FALSE", "NUMBA_CACHE_DIR": scripts.parent / ".build" / "numba"}
+    # Threads that wait in a loop for 200 ms, as Intel's do by default, or for 300,000 turns, as GNU's, would run beside
+    # the next library's. Both wait a millisecond or two, which is more than there is between two calls of one library.
+    settings = {
+        "KMP_BLOCKTIME": 2,
+        "GOMP_SPINCOUNT": 20_000,
+        "MKL_DYNAMIC": "FALSE",
+        "NUMBA_CACHE_DIR": scripts.parent / ".build" / "numba",
+    }
     path = os.pathsep.join(filter(None, (str(scripts), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, **{key: str(value) for key, value in (most | settings).items()}}
     environment |= more or {}
