@@ -111,6 +111,7 @@ from mlir_sparse.tensor.python_operators import install
 if TYPE_CHECKING:
     from mlir_sparse import linalg
     from mlir_sparse.arrays import array_namespace as xp
+    from mlir_sparse.arrays.assigned_parts import assign
     from mlir_sparse.arrays.creation import (
         arange,
         block,
@@ -141,6 +142,7 @@ else:
         __name__,
         {
             "arrays": ("einsum", "einsum_path"),
+            "arrays.assigned_parts": ("assign",),
             "arrays.creation": (
                 *("arange", "block", "diags", "eye", "from_coo", "full", "kron", "linspace", "ones", "random"),
                 *("tril", "triu", "zeros"),
@@ -238,6 +240,7 @@ __all__ = [
     "__version__",
     "adjoint",
     "arange",
+    "assign",
     "block",
     "compile",
     "compute",

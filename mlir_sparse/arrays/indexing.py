@@ -18,7 +18,7 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.dense_arrays import array_of, is_array_source
 from mlir_sparse.tensor.level_ranges import part_between
 
-__all__ = ["item"]
+__all__ = ["IndexedPart", "indexed_part", "item"]
 
 _NEW = None
 
@@ -75,6 +75,73 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     if not kept and _NEW not in basic:
         return np.asarray(entries.values.sum(), tensor.dtype)[()]
     return _result(entries, _layout(basic), tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPart:
+    """The places that an index names in a tensor, as plain values.
+
+    Args:
+        whole: the shape of the tensor.
+        ranges: the coordinates along each axis; all of them along axes with arrays.
+        layout: for each axis of the part, beside those of the arrays, the tensor's axis, or -1 for a new one.
+        pick_axes: the axes with arrays of coordinates.
+        picked: these, flat, of one length.
+        pick_shape: their shape, which stands in that of the part.
+        place: where.
+    """
+
+    whole: tuple[int, ...]
+    ranges: tuple[range, ...]
+    layout: tuple[int, ...]
+    pick_axes: tuple[int, ...] = ()
+    picked: tuple[Array, ...] = ()
+    pick_shape: tuple[int, ...] = ()
+    place: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape of the part."""
+        sizes = [1 if axis < 0 else len(self.ranges[axis]) for axis in self.layout]
+        sizes[self.place : self.place] = self.pick_shape
+        return tuple(sizes)
+
+    def axis_of(self, axis: int) -> int | None:
+        """Returns the axis of the part that runs along an axis of the tensor; None where an integer stands."""
+        if axis not in self.layout:
+            return None
+        at = self.layout.index(axis)
+        return at if at < self.place else at + len(self.pick_shape)
+
+    def last_of_repeated(self) -> Array:
+        """Returns which picked places are not named again after them."""
+        sizes = tuple(self.whole[axis] for axis in self.pick_axes)
+        (keys,) = numbered([list(self.picked)], sizes)
+        _, last = np.unique(keys[::-1], return_index=True)
+        found = np.zeros(keys.size, bool)
+        found[keys.size - 1 - last] = True
+        return found
+
+
+def indexed_part(shape: tuple[int, ...], key: Any) -> IndexedPart:
+    """Returns the places that an index names in a tensor of a shape.
+
+    Raises:
+        IndexRangeError, RankError, ExtentError, OperandError: as `item`.
+
+    >>> part = indexed_part((4, 5), (slice(1, 3), [0, 2]))
+    >>> part.shape, part.ranges[0], part.pick_axes
+    ((2, 2), range(1, 3), (1,))
+    """
+    basic, pick = _resolved(_expanded(key if isinstance(key, tuple) else (key,), len(shape)), shape)
+    used = [part for part in basic if part is not _NEW]
+    pairs = zip(used, shape, strict=True)
+    ranges = tuple(range(part, part + 1) if isinstance(part, int) else _steps(part, n) for part, n in pairs)
+    if pick is None:
+        return IndexedPart(shape, ranges, tuple(_layout(basic)))
+    layout = tuple(axis for axis in _layout(basic) if axis not in pick.axes)
+    picked = tuple(array.ravel() for array in pick.arrays)
+    return IndexedPart(shape, ranges, layout, pick.axes, picked, pick.shape, min(pick.place, len(layout)))
 
 
 def _run_of_levels(tensor: SparseTensor, key: slice | tuple[Any, ...]) -> SparseTensor | None:
