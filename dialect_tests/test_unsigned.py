@@ -225,3 +225,39 @@ def test_long_rows_on_threads_and_in_vectors() -> None:
                 with pieces_of(100, threads):
                     found = ms.evaluate(text, A=A)
                 assert np.array_equal(found, expected), (text, bits, threads)
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_places_to_gather_from(bits: int) -> None:
+    x, A = np.arange(300.0), ms.tensor(np.eye(300), "CSR")
+    dtype, far = np.dtype(f"u{bits // 8}"), 200
+    places = np.array([4, 0, far], dtype)
+    assert ms.evaluate("y(i) = x(I(i))", x=x, I=places).tolist() == [4, 0, far]
+    assert ms.evaluate("C(i,j) = A(I(i),j)", A=A, I=places).to_coo()[0][1].tolist() == [4, 0, far]
+    assert A[places].to_coo()[0][1].tolist() == [4, 0, far]
+    for short in (places, np.array([1, 2**bits - 1, 0], dtype)):
+        wrong = int(short.max())
+        for _ in range(3):  # the first call, and calls like it
+            with pytest.raises(ms.CoordinatesError, match=rf"I to hold positions of x, 0 to 4 .* but got {wrong} at"):
+                ms.evaluate("y(i) = x(I(i))", x=x[:5], I=short)
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_streams_and_task_graphs(bits: int, tmp_path: Path) -> None:
+    da, msd = pytest.importorskip("dask.array"), pytest.importorskip("mlir_sparse.dask")
+    rng, top = np.random.default_rng(bits), 2**bits - 1
+    dtype = np.dtype(f"u{bits // 8}")
+    d = np.where(rng.random((40, 30)) < 0.3, rng.integers(top // 2 - 2, top, (40, 30), dtype, endpoint=True), 0)
+    d = d.astype(dtype)
+    ms.write(tmp_path / "a.npz", ms.tensor(d, "CSR"))
+    for text, expected in (
+        ("y(i) = max(j : A(i,j))", d.max(axis=1)),
+        ("y(j) = max(i : A(i,j))", d.max(axis=0)),
+        ("y(j) = A(i,j)", d.sum(axis=0, dtype=dtype)),
+    ):
+        found = ms.stream(text, A=ms.source(tmp_path / "a.npz"), memory="16KiB")
+        assert (found.dtype, found.tolist()) == (dtype, expected.tolist())
+        found = msd.evaluate(text, A=da.from_array(d, chunks=(13, 11))).compute()
+        assert (found.dtype, np.asarray(found).tolist()) == (dtype, expected.tolist())
+    with pytest.raises(ms.DTypeError, match=f"in floating point to differentiate by it, but got u{bits}"):
+        ms.adjoint("y(i) = A(i,j) * x(j)", ["A"], A=f"u{bits}[?,?] CSR", x=f"u{bits}[?]")

@@ -14,7 +14,7 @@ __all__ = ["DTYPES", "STORAGE", "Case", "agree", "arrays", "cases", "shapes"]
 
 Array = np.ndarray[Any, Any]
 
-DTYPES = tuple(map(np.dtype, ("float64", "float32", "int32", "complex128", "int8", "bool")))
+DTYPES = tuple(map(np.dtype, ("float64", "float32", "int32", "complex128", "int8", "bool", "uint8", "uint64")))
 # Formats for triangles and for n entries of every m take only some tensors: they are tried on their own.
 _SOME = ("Banded", "PackedLower", "PackedUpper", "UpperSkyline", "CSR_SLICE", "NV_24", "NM")
 

@@ -68,13 +68,14 @@ def rows_of_array(
         return None
     place = places[0]
     assert isinstance(place, Gathered)
-    array = _signed(arrays[place.tensor])
+    given = arrays[place.tensor]
+    array = _signed(given)
     shape = (*array.shape, *value.shape[1:])
     if out is None:
         check_fits(math.prod(shape) * value.itemsize, f"elements of {name} gathered over a shape of {shape}")
         out = np.empty(shape, value.dtype)
     if _native.take_rows(np.ascontiguousarray(value), array, out) >= 0:
-        check_range(name, 0, value.shape[0], place, array)
+        check_range(name, 0, value.shape[0], place, given)
     return out
 
 
@@ -103,7 +104,7 @@ def repeated_rows(step: Pick, extents: Mapping[str, int]) -> Callable[[Mapping[s
             check_fits(math.prod(shape) * value.itemsize, f"elements of {name} gathered over a shape of {shape}")
             out = np.empty(shape, value.dtype)
         assert isinstance(out, np.ndarray)
-        if _native.take_rows(value, array, out) >= 0:
+        if _native.take_rows(value, _signed(array), out) >= 0:
             check_range(name, 0, value.shape[0], place, array)
         return out
 
@@ -137,7 +138,7 @@ def _are_axes(places: Sequence[Place], others: Sequence[str]) -> bool:
 
 
 def _signed(array: Array) -> Array:
-    """Returns places as contiguous integers."""
+    """Returns places as contiguous integers with a sign; those beyond are negative, and no places either."""
     return np.ascontiguousarray(array, dtype=array.dtype if array.dtype.kind == "i" else np.int64)
 
 
