@@ -230,3 +230,12 @@ def test_linear_systems_sort_it() -> None:
     S = (C + ms.tensor(scipy.sparse.csr_array(scipy.sparse.eye_array(70)))).convert(LOOSE)
     b = np.arange(70.0)
     assert np.allclose(ms.linalg.solve(S, b), scipy.sparse.linalg.spsolve(S.convert("CSR").to_scipy().tocsc(), b))
+
+
+def test_calls_and_threads_give_one_order() -> None:
+    A, B = ms.tensor(drawn(9000, 9000, 8, 3)), ms.tensor(drawn(9000, 40_000, 8, 4))
+    seen = set()
+    for threads in (1, 2, 3, 5):
+        kernel = ms.compile(PRODUCT, A=A, B=B, out=LOOSE, threads=threads)
+        seen |= {kernel(A, B).storage.coordinates[-1].tobytes() for _ in range(2)}
+    assert len(seen) == 1

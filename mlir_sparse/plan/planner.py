@@ -26,6 +26,7 @@ from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_samp
 from mlir_sparse.plan.nests.sparsifier_limits import SparsifierPayloads
 from mlir_sparse.plan.nests.split_accumulations import Splitter
 from mlir_sparse.plan.nests.structural_plans import StructuralPlanner
+from mlir_sparse.plan.nests.unsorted_temporaries import leave_unsorted
 from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
 from mlir_sparse.plan.order.loop_order import choose_loops
 from mlir_sparse.plan.order.storage_choice import (
@@ -103,7 +104,8 @@ def plan(
     if final is not None:
         rounded(steps, final, result, types, spec.output)
         result = final.tensor
-    ordered = with_initial_addends(inputs_first(spec, steps), types)
+    made = with_initial_addends(inputs_first(spec, steps), types)
+    ordered = made if loops_only else leave_unsorted(spec, made, types, result)
     return Program(spec, tuple(types.items()), ordered, result, planner.values.notes(), planner.values.licences())
 
 
@@ -156,17 +158,15 @@ class _Planner:
         rest = [term for term in terms if term not in whole]
         if whole:
             body = self.payloads.dense_payload(combine(whole))
-            order = variables
             reason = "the operands that are dense, elementwise"
-            self.values.emit(Generic(target, AccumulateMode.REPLACE, ReduceOp.SUM, order, (), body, True, reason))
+            self.values.emit(Generic(target, AccumulateMode.REPLACE, ReduceOp.SUM, variables, (), body, True, reason))
         for term in rest:
             started = bool(whole) or term is not rest[0]
             self._accumulate(target, term, AccumulateMode.CONTINUE if started else AccumulateMode.START)
 
     def _accumulate(self, target: Access, term: Term, mode: AccumulateMode) -> None:
         variables = tuple(s for s in target.subscripts if isinstance(s, IndexVar))
-        # Missing entries add nothing, and never make false true.
-        sums = term.op in (ReduceOp.SUM, ReduceOp.OR)
+        sums = term.op in (ReduceOp.SUM, ReduceOp.OR)  # missing entries add nothing, and never make false true
         body = self.payloads.payload(term.body, sums=sums, reduces=bool(term.indices))
         entries = self._reads_sparse(body)
         if self.loops_only:
