@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dialect_tests.processes import python_of_forks
@@ -18,7 +20,16 @@ from mlir_sparse.encoding import PRESETS, LevelFormat, encoding
 from mlir_sparse.strategies import STRATEGIES
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-PAGES = ("user_modules", "exploring", "statement_plans", "gradients", "pictures", "level_formats", "level_space")
+PAGES = (
+    "user_modules",
+    "exploring",
+    "statement_plans",
+    "gradients",
+    "graphblas",
+    "pictures",
+    "level_formats",
+    "level_space",
+)
 # Storage that MLIR has no text for, by hand; the row and column blocks it has text for, but no loops.
 FOREIGN = {
     "SlotELL", "CountedELL", "DIA", "Banded", "PackedLower", "PackedUpper", "Skyline", "UpperSkyline", "RowIntervals",
@@ -164,6 +175,25 @@ def test_gradients_are_computed(pages: dict[str, str]) -> None:
         assert "entries=2, bias=True) [2.0, 3.0]" in page
     if find_spec("jax"):
         assert "Array([1., 1.], dtype=float32), Array([3., 2.], dtype=float32)" in page
+
+
+def test_each_operation_of_graphblas_is_numpys(pages: dict[str, str]) -> None:
+    """All operations of the C API are there, and each row gives what NumPy does, from other storage too."""
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        graphblas = importlib.import_module("doc_pages.graphblas")
+    finally:
+        sys.path.remove(str(SCRIPTS))
+    named = {row.operation.partition(",")[0] for row in graphblas.ROWS}
+    assert named >= {"mxm", "vxm", "mxv", "eWiseAdd", "eWiseMult", "extract", "assign", "apply", "select", "reduce"}
+    assert named >= {"transpose", "kronecker", "build", "extractTuples"}
+    for storage in ("COO", "DCSR"):  # in the order of rows, as entries are listed
+        names = graphblas.given_names()
+        names |= {name: names[name].convert(storage) for name in "ABCM"}
+        for row in graphblas.ROWS:
+            found, expected = (graphblas.value_of(code, names) for code in (row.code, row.expected))
+            np.testing.assert_allclose(found, expected, err_msg=f"{row.operation} {storage}")
+            assert row.code in unescape(pages["graphblas"])
 
 
 def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:

@@ -65,3 +65,26 @@ def test_what_has_no_position_is_refused() -> None:
     source = ms.source(lambda low, high: ms.tensor(A[low:high]), shape=(3, 3), type="f64[?,?] CSR", nbytes=100)
     with pytest.raises(ms.UnsupportedError, match="expected a semiring of values for a statement in pieces"):
         ms.stream("y(i) = A(i,j) * x(j)", A=source, x=np.ones(3), semiring="min_firsti")
+
+
+def test_results_accumulate_by_other_operators() -> None:
+    """`max=` under min_plus: the target's entries and the semiring's, the greater of two, either where one is alone."""
+    rng = np.random.default_rng(2)
+    D, T = (np.where(rng.random((5, 5)) < 0.5, rng.integers(1, 9, (5, 5)), 0).astype(float) for _ in range(2))
+    open_, x, y = np.where(D == 0, np.inf, D), rng.integers(0, 9, 5).astype(float), np.arange(5.0) * 3
+    reached = (open_ + x).min(1)
+    text = "y(i) max= sum(j : A(i,j) * x(j))"
+    for storage in ("CSR", "CSC", "COO", "DCSR"):
+        found = ms.evaluate(text, A=ms.tensor(D, storage), x=x, y=y, semiring="min_plus")
+        np.testing.assert_array_equal(found, np.where(np.isinf(reached), y, np.maximum(y, reached)))
+        both = ms.evaluate(
+            "C(i,j) max= sum(k : A(i,k) * A(k,j))",
+            A=ms.tensor(D, storage),
+            C=ms.tensor(T, storage),
+            semiring="min_plus",
+        )
+        shortest = (open_[:, :, None] + open_).min(1)
+        expected = np.where(np.isinf(shortest), T, np.maximum(T, shortest))
+        np.testing.assert_array_equal(both.to_numpy(), expected)
+    with pytest.raises(ms.NotationError, match="the reduction max"):
+        ms.evaluate("y(i) max= A(i,j) * x(j)", A=D, x=x, y=y, semiring="min_plus")

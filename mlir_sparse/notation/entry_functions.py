@@ -116,10 +116,19 @@ def under(assignment: Assignment, chosen: Semiring) -> Assignment:
     elif explicit.op is AssignOp.MUL and chosen.multiply.name not in POSITIONAL:
         value = Apply(chosen.multiply, (assignment.target, value))
     elif explicit.op is not AssignOp.ASSIGN:
-        _refuse(f"`{assignment.op.value}`", chosen, assignment)
+        value = _accumulated(explicit, value, chosen, assignment)
     if not (isinstance(value, Fold) and value.monoid == chosen.add):
         value = Fold(chosen.add, (), lifted(value, chosen.add))
     return replace(explicit, op=AssignOp.ASSIGN, value=value)
+
+
+def _accumulated(explicit: Assignment, value: Expr, chosen: Semiring, assignment: Assignment) -> Expr:
+    """Returns the target's entries combined with a semiring's value by another operator: `max=` under min_plus."""
+    op = explicit.op.reduction
+    monoid = COMBINING.get(op) if op in (ReduceOp.MIN, ReduceOp.MAX) else None
+    if monoid is None:
+        return _refuse(f"`{assignment.op.value}`", chosen, assignment)
+    return Apply(monoid.union, (assignment.target, value))
 
 
 def _adds(op: ReduceOp | None, chosen: Semiring) -> bool:

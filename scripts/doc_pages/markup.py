@@ -17,6 +17,7 @@ TITLES = {
     "exploring.html": "What every pass does",
     "statement_plans.html": "Plans of whole statements",
     "gradients.html": "Gradients",
+    "graphblas.html": "GraphBLAS",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",
     "level_space.html": "Rewriting to level space",
