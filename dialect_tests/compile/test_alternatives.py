@@ -156,3 +156,16 @@ def test_what_is_explained_survives(operands: dict[str, Any], tmp_path: Any) -> 
     assert pickle.loads(pickle.dumps(kernel)).account == kernel.account
     chosen = ms.compile(kernel.alternatives()[0])
     assert chosen.account == kernel.account[:2]
+
+
+def test_ways_of_statements_with_index_variables_as_values_take_what_users_give() -> None:
+    rng = np.random.default_rng(0)
+    A = ms.tensor(np.where(rng.random((5, 6)) < 0.5, rng.integers(1, 4, (5, 6)), 0), "CSR")
+    B = ms.tensor(np.where(rng.random((6, 4)) < 0.5, rng.integers(1, 4, (6, 4)), 0), "CSR")
+    text = "C(i,j) = A(i,k) * where(k < j, B(k,j), 1) * i"
+    expected = ms.evaluate(text, A=A, B=B, optimize="off")
+    ways = ms.compile(text, A=A, B=B).alternatives()
+    assert ways
+    for way in ways:
+        for found in (ms.compile(way, A=A, B=B)(A, B), ms.compile(way)(A, B), ms.evaluate(way, A=A, B=B)):
+            assert np.array_equal(np.asarray(found), np.asarray(expected))

@@ -123,7 +123,8 @@ def compile(
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
-        return _as_chosen(text, by_name(named, tensors) or dict(text.spec.inputs), out, options)
+        statement, given = text.spec.assignment, by_name(named, tensors) or dict(text.spec.inputs)
+        return _called(statement, _as_chosen(text, with_index_arrays(statement, given, out), out, options))
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
     vectors = index_arrays(assignment, declared) if isinstance(assignment, Assignment) else {}
     made = _compiled_text(assignment, {**declared, **vectors}, out, options)
@@ -345,6 +346,7 @@ def evaluate(
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
         given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
+        given = with_index_arrays(text.spec.assignment, given, out)
         return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
     if isinstance(assignment, Assignment):

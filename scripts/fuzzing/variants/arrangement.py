@@ -19,7 +19,7 @@ __all__ = ["VARIANTS"]
 # Storage that holds any matrix, entry by entry: none of it pads.
 _ENTRIES = {
     1: ("SparseVector", "COO"),
-    2: ("CSR", "CSC", "DCSR", "DCSC", "COO", "SoA-COO", "UnorderedCOO"),
+    2: ("CSR", "CSC", "DCSR", "DCSC", "COO", "SoA-COO", "UnorderedCOO", "CSR(unordered)"),
     3: ("CSF", "COO", "SoA-COO"),
 }
 _NOT_PACKED = ("CSR_SLICE",)

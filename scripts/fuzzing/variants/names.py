@@ -24,6 +24,9 @@ from mlir_sparse.notation import (
     IndexVar,
     Reduce,
     children,
+    index_vector,
+    is_index_vector,
+    tensors_given,
     walk,
 )
 from mlir_sparse.text.identifiers import normal_name
@@ -93,6 +96,8 @@ def _with_children(node: Expr, below: tuple[Expr, ...]) -> Expr:
 
 
 def _access(access: Access, names: Mapping[str, str]) -> Access:
+    if is_index_vector(access.tensor):  # it stands for its variable as a value
+        return index_vector(_subscript(access.subscripts[0], names))
     return Access(names[access.tensor], tuple(_subscript(one, names) for one in access.subscripts))
 
 
@@ -108,7 +113,7 @@ def _subscript(subscript: Any, names: Mapping[str, str]) -> Any:
 
 def _own_names(program: Assignment) -> tuple[list[str], list[str], set[str]]:
     """Returns the names of tensors, of index variables, and of operators, which keep theirs."""
-    tensors = dict.fromkeys((program.target.tensor, *program.inputs))
+    tensors = dict.fromkeys((program.target.tensor, *tensors_given(program)))
     operators = {
         node.operator.name if isinstance(node, Apply) else node.monoid.operator.name
         for node in walk(program.value)

@@ -34,6 +34,8 @@ def _rewritten(call: Call, random: Random) -> Results:
         raise NotApplicableError
     out = None if isinstance(call.out, np.ndarray) else call.out
     kernel = ms.compile(program, tensors=call.operands, out=out, optimize="off")
+    if set(program.inputs) - set(call.operands):  # vectors of positions, which calls make
+        raise NotApplicableError
     values = {name: operand_check.value_of(name, call.operands[name]) for name in program.inputs}
     if not isinstance(kernel, ms.Kernel) or not all(map(_is_moderate, values.values())):
         raise NotApplicableError
