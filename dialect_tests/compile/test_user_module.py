@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -796,3 +797,61 @@ def test_what_stands_in_gaps_of_segments_may_be_anything() -> None:
     f = _assembled("(i, j) -> (i : loose_compressed(nonunique), j : singleton)", 2, 3, 0, flat, pairs)
     given = np.array([1, 3]), np.array([[9, 9], [0, 1], [1, 2], [9, 9]]), np.array([5.0, 1.0, 2.0])
     np.testing.assert_array_equal(f(*given, np.array([1.0, 10.0, 100.0]), np.zeros(2)), [10.0, 200.0])
+
+
+# -- what would end the process ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["i8", "i32", "i64", "index"])
+@pytest.mark.parametrize("name", ["divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi"])
+def test_divisions_that_end_processes_are_errors(name: str, kind: str) -> None:
+    p = ms.module(
+        f"func.func @p(%n: {kind}, %m: {kind}) -> {kind} {{ %q = arith.{name} %n, %m : {kind} return %q : {kind} }}"
+    ).p
+    wanted = {"div": 3, "rem": 1, "cei": 4, "flo": 3}[name[:3]]
+    assert p(7, 2) == wanted
+    with pytest.raises(ms.ProgramError, match="expected a divisor that is not 0, but got 0"):
+        p(5, 0)
+    least = -1 << ({"index": 64}.get(kind) or int(kind[1:])) - 1
+    if name.endswith("si"):
+        with pytest.raises(ms.ProgramError, match="the least integer divided by -1"):
+            p(least, -1)
+    assert p(-7, -7) == {"rem": 0}.get(name[:3], 1)
+
+
+def test_divisions_of_arrays_are_checked() -> None:
+    divided = ms.module("""
+    func.func @x(%n: tensor<?xi64>, %m: tensor<?xi64>, %o: tensor<?xi64>) -> tensor<?xi64> {
+      %q = linalg.div ins(%n, %m : tensor<?xi64>, tensor<?xi64>) outs(%o : tensor<?xi64>) -> tensor<?xi64>
+      return %q : tensor<?xi64>
+    }""").x
+    n, o = np.array([6, -6, 7]), np.zeros(3, np.int64)
+    np.testing.assert_array_equal(divided(n, np.array([1, 2, -3]), o), [6, -3, -2])
+    with pytest.raises(ms.ProgramError, match="a divisor that is not 0"):
+        divided(n, np.array([1, 2, 0]), o)
+    empty = np.zeros(0, np.int64)
+    assert divided(empty, empty, empty).shape == (0,)
+
+
+def test_constant_divisors_need_no_check() -> None:
+    text = "func.func @f(%n: i64) -> i64 { %c = arith.constant 3 : i64 %q = arith.divsi %n, %c : i64 return %q : i64 }"
+    made = ms.module(text)
+    assert "a divisor that is not" not in made.ir("llvm")
+    assert made.f(-7) == -2
+    with pytest.raises(ms.ProgramError, match="the least integer divided by -1"):
+        ms.module(text.replace("constant 3", "constant -1")).f(-1 << 63)
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_program_that_ends_its_process_is_an_error(status: int) -> None:
+    ends = ms.module("llvm.func @exit(i32) func.func @f(%c: i32) { llvm.call @exit(%c) : (i32) -> () return }").f
+    with pytest.raises(ms.ProgramError, match=f"expected f to return, but its process ended with {status}"):
+        ends.in_child(status)
+
+
+def test_a_module_is_pickled_and_its_functions_are_not(spmv: ms.UserModule) -> None:
+    A, x = drawn(5, 7), np.arange(7.0)
+    loaded = pickle.loads(pickle.dumps(spmv))
+    np.testing.assert_allclose(loaded.spmv(wide(A), x, np.zeros(5)), A @ x)
+    with pytest.raises(ms.UnsupportedError, match="pickle the module, and take spmv of what is loaded"):
+        pickle.dumps(spmv.spmv)

@@ -39,4 +39,6 @@ def module_to_buffers(vector_length: int = 0) -> Pipeline:
 
 def module_to_llvm() -> Pipeline:
     """Returns the passes from memory to the LLVM dialect: those of this package's kernels that results need."""
-    return Pipeline(tuple(step for step in cpu().passes if not step.optional))
+    loops, *rest = (step for step in cpu().passes if not step.optional)
+    divisors = Pass("check-divisors", "processors end the process where an integer is divided by zero")
+    return Pipeline((loops, divisors, *rest))

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import groupby
 
 from mlir_sparse._mlir import ir, pass_manager
+from mlir_sparse._mlir.older_passes import keep_zero_signs
 from mlir_sparse.assembly import assemble_sparse_results
 from mlir_sparse.gpu import (
     assemble_kernels,
@@ -22,6 +23,7 @@ from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.strategy import run_strategy
 from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.pipeline.check_assembled import check_assembled_tensors
+from mlir_sparse.pipeline.check_divisors import check_divisors
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.strategies import STRATEGIES
 
@@ -45,6 +47,7 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
     "check-assembled-tensors": check_assembled_tensors,
+    "check-divisors": check_divisors,
     "expect-kernels": _anywhere(expect_kernels),
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "parallelize-apart-loops": _anywhere(parallelize_loops),
@@ -122,6 +125,7 @@ def run_own_pass(seen: Seen, item: str) -> None:
 
 
 def _run_theirs(pipeline: str, module: ir.Module) -> None:
+    keep_zero_signs(module, pipeline)
     stretch = pass_manager(pipeline)
     stretch.enable_verifier(False)  # verification takes as long as most passes
     stretch.run(module.operation)

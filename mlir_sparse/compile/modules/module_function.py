@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -179,12 +179,18 @@ class ModuleFunction:
         end = in_child(work, timeout)
         if end.timed_out:
             raise ProgramError(f"expected {self.name} to end within {timeout:g} s, but it did not: raise timeout=")
-        if end.status:
+        if end.status or not end.content:  # a program may also end its process by itself
             raise ProgramError(f"expected {self.name} to return, but its process {end.how}")
         returned, error = pickle.loads(end.content)
         if error is not None:
             raise error
         return returned
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            f"expected a module to pickle, but got its function {self.name}: pickle the module, "
+            f"and take {self.name} of what is loaded"
+        )
 
     def _in_order(self, operands: Sequence[Any], named: Mapping[str, Any], out: Any) -> list[Any]:
         """Returns an operand for each parameter."""

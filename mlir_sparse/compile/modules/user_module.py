@@ -70,6 +70,9 @@ class UserModule:
     def __repr__(self) -> str:
         return "\n".join((f"<module {self.name}>", *(f"  {one!r}" for one in self.functions.values())))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.name, self.content, self.lanes)  # what loads it compiles for its own machine
+
     def _absent(self, name: str) -> str:
         there = listed(self.functions) if self.functions else "no public function with a body"
         return f"expected a function of {self.name}, which has {there}, but got {name!r}"
@@ -136,7 +139,10 @@ def module(source: Any, *, lanes: int = 0) -> UserModule:
     array([20.5,  3.5])
     """
     name, content = content_of(source)
-    lanes = integer_of(lanes, "a number of lanes")
+    return _made(name, content, integer_of(lanes, "a number of lanes"))
+
+
+def _made(name: str, content: bytes, lanes: int) -> UserModule:
     key = f"module {lanes} {pipeline.host_text()}\n{content.hex()}"
     declared, machine = _compiled(key, name, content, lanes)
     text = "" if content.startswith(_BYTECODE) else content.decode(errors="replace")
