@@ -12,7 +12,7 @@ import numpy as np
 import mlir_sparse as ms
 from dialect_tests.calls import Call, Results, densified
 from fuzzing.variants.variant import NotApplicableError, Variant
-from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, children
+from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, children, index_vectors
 
 __all__ = ["VARIANTS"]
 
@@ -26,12 +26,12 @@ _NOT_PACKED = ("CSR_SLICE",)
 
 
 def _program(call: Call) -> Assignment:
-    if isinstance(call.program, Assignment):
-        return call.program
-    if isinstance(call.program, str) and len(call.tensors) == len(call.operands):
-        parsed = ms.parse(call.program)
-        if isinstance(parsed, Assignment):
-            return parsed
+    found = call.program
+    if isinstance(found, str) and len(call.tensors) == len(call.operands):
+        found = ms.parse(found)
+    # Vectors of positions are no operands of a call.
+    if isinstance(found, Assignment) and not index_vectors(found):
+        return found
     raise NotApplicableError
 
 
