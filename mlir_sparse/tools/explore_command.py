@@ -14,7 +14,7 @@ from mlir_sparse.compile.modules.user_module import content_of
 from mlir_sparse.pipeline.opt_options import OptOptions
 from mlir_sparse.tools.command_options import CommandRequest, as_mapping
 from mlir_sparse.tools.opt_flags import parse_flags
-from mlir_sparse.tools.run_module_command import is_module_source
+from mlir_sparse.tools.run_module_command import is_module_source, source_text
 from mlir_sparse.tools.shared_options import COMPILING, TENSORS, Pairs, with_options
 
 __all__ = ["explore"]
@@ -55,11 +55,11 @@ def explore(
     mlir-sparse explore spmv.mlir --entry spmv -o page.html
     mlir-sparse explore spmv.mlir --sparsification --canonicalize -o page.html
     """  # noqa: D301 - click reads the character, not its escape
-    texts = [word for word in words if not word.startswith("-")]
-    flags = [word for word in words if word.startswith("-")]
+    texts = [word for word in words if word == "-" or not word.startswith("-")]
+    flags = [word for word in words if word != "-" and word.startswith("-")]
     if len(texts) != 1:
         raise click.UsageError(f"expected one NOTATION or MODULE, but got {' and '.join(texts) or 'none'}")
-    (source,) = texts
+    source = source_text(texts[0])
     if is_module_source(source):
         given = {"-f": encodings, "-t": dtypes, "-s": shapes, "--semiring": semiring}
         given |= {f"--{name}": value for name, value in options.items() if value not in (None, "cpu", "auto")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +28,7 @@ from mlir_sparse.tools.run_command import agrees
 from mlir_sparse.tools.run_operands import known_extents
 from mlir_sparse.tools.run_report import Report, summary
 
-__all__ = ["ModuleJob", "is_module_source", "run_module"]
+__all__ = ["ModuleJob", "is_module_source", "run_module", "source_text"]
 
 _FUNCTION = re.compile(r"\b(?:func|llvm)\.func\b")
 
@@ -35,6 +36,11 @@ _FUNCTION = re.compile(r"\b(?:func|llvm)\.func\b")
 def is_module_source(text: str | None) -> bool:
     """Returns whether the argument of `run` is a module, or the path of one, and no notation."""
     return text is not None and (text.strip().endswith((".mlir", ".mlirbc")) or _FUNCTION.search(text) is not None)
+
+
+def source_text(text: str) -> str:
+    """Returns the argument of `run`; of `-`, what standard input has."""
+    return sys.stdin.read().rstrip() if text == "-" else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import click
 from mlir_sparse.process.settings import OPTIMIZATIONS
 from mlir_sparse.tools.command_options import CommandRequest, NamedValue, as_mapping
 from mlir_sparse.tools.generated_tensors import KINDS
-from mlir_sparse.tools.run_module_command import is_module_source
+from mlir_sparse.tools.run_module_command import is_module_source, source_text
 
 __all__ = ["COMPILING", "DATA", "QUIET", "TENSORS", "Option", "Pairs", "tensor_options", "with_options"]
 
@@ -102,6 +102,8 @@ def tensor_options(command: Callable[..., None], module: Callable[..., None] | N
             notation, others["verify"] = others["verify"], ""  # `run --verify NOTATION`: the switch alone
         if notation is None:
             raise click.UsageError("Missing argument 'NOTATION'.")
+        if module is not None:
+            notation = source_text(notation)
         if module is not None and is_module_source(notation):
             given = {"-f": encodings, "-t": dtypes, "--semiring": semiring}
             return module(notation, shapes, given, **others)
