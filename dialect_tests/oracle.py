@@ -23,6 +23,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import (
     Access,
     AffineSubscript,
@@ -125,10 +126,27 @@ _TESTS: dict[str, Callable[..., Array]] = {
     "isinf": np.isinf,
     "isfinite": np.isfinite,
     "signbit": np.signbit,
+    "bool": lambda x: x != 0,
 }
 # The functions that compute in the type of their own arguments, and those that give a real number for a complex one.
 _REAL = frozenset({"abs", "real", "imag", "angle"})
-_OWN = frozenset({"reciprocal", "floor_divide", "remainder", "fmod", "invert"}) | _REAL
+# Casts by the types that they are named by; of NaN and what an integer type does not hold the result is its least.
+_CASTS = {name: DType(name).numpy for name in DType.NAMES if name != "bool"}
+_OWN = frozenset({"reciprocal", "floor_divide", "remainder", "fmod", "invert"}) | _REAL | _CASTS.keys()
+
+
+def _cast_to(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    def cast(values: Array) -> Array:
+        if dtype.kind not in "iu" or values.dtype.kind in "biu":
+            return values.astype(dtype)
+        limits, wide = np.iinfo(dtype), np.trunc(values.astype(np.float64))
+        inside = (wide >= float(limits.min)) & (wide < float(limits.max) + 1.0)
+        inside &= wide <= limits.max if dtype.itemsize < 8 else True
+        return np.where(inside, np.where(inside, wide, 0).astype(dtype), limits.min).astype(dtype)
+
+    return cast
+
+
 _BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
 
 
@@ -284,6 +302,8 @@ class _Kind:
                 return under(body)
             case Call("where", (_, then, otherwise)):
                 return under(then, otherwise)
+            case Call(function) if function in _CASTS:
+                return _Kind((_CASTS[function],))
             case Call("angle", arguments):
                 return replace(under(*arguments).parts(), real=True)
             case Call(function, arguments) if function in _ON_REALS:
@@ -477,7 +497,9 @@ def _value(node: Expr, summed: frozenset[str], grid: _Grid) -> Array:
         case Call(function, arguments) if function in _OWN | _BITS:
             own = replace(grid, dtype=_computed_in(_inner_dtype(node, grid)))
             values = (_value(argument, frozenset(), own) for argument in arguments)
-            called = (_ON_INTEGERS | _ON_REALS)[function](*values)
+            called = (_cast_to(_CASTS[function]) if function in _CASTS else (_ON_INTEGERS | _ON_REALS)[function])(
+                *values
+            )
             return _sum(np.asarray(called).astype(grid.dtype), summed, grid)
         case Call("where", (condition, then, otherwise)):
             sides = _value(then, frozenset(), grid), _value(otherwise, frozenset(), grid)
@@ -521,7 +543,7 @@ def _own(grid: _Grid, *nodes: Expr) -> _Grid:
 
 def _inner_dtype(node: Call, grid: _Grid) -> np.dtype[Any]:
     dtype = _own_dtype(node.arguments, grid)
-    if dtype == np.bool_ and node.function != "angle":
+    if dtype == np.bool_ and node.function not in ("angle", *_CASTS):
         return _of_truth(node.function, len(node.arguments))
     return np.dtype(np.float64) if node.function == "angle" and dtype.kind in "biu" else dtype
 

@@ -141,7 +141,10 @@ DOMAINS = {"acosh": (1.2, 3.0), "log": (0.3, 3), "log2": (0.3, 3), "log10": (0.3
            "rsqrt": (0.3, 3),
            "asin": (-0.8, 0.8), "acos": (-0.8, 0.8), "atanh": (-0.8, 0.8), "log1p": (-0.5, 2), "pow": (0.5, 2),
            "cbrt": (0.5, 2), "reciprocal": (0.5, 2), "remainder": (2.1, 2.9), "fmod": (2.1, 2.9)}  # fmt: skip
-DIFFERENTIABLE = [name for name, known in DERIVATIVES.items() if not known.reason and any(known.formulas)]
+ROUNDED = {"f16", "bf16", "f32"}  # casts, whose steps are larger than those of differences
+DIFFERENTIABLE = [
+    name for name, known in DERIVATIVES.items() if not known.reason and any(known.formulas) and name not in ROUNDED
+]
 
 
 def test_each_function_has_derivatives_or_a_reason() -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from dialect_tests.oracle import evaluate, result_dtype
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import FUNCTIONS, Function
 
 ALL = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
@@ -35,6 +38,9 @@ def test_one_zero_is_enough_where_the_table_says_so(function: Function) -> None:
 @ALL
 def test_integers_stay_integers_as_the_table_says(function: Function) -> None:
     kept = result_dtype(called(function), dict.fromkeys("abc", np.int32))
+    if function.result == "cast":
+        assert kept == DType(function.name).numpy
+        return
     assert kept == (np.bool_ if function.gives_truth else np.int32 if function.keeps_integers else np.float64)
 
 
@@ -42,12 +48,14 @@ def test_integers_stay_integers_as_the_table_says(function: Function) -> None:
 def test_complex_numbers_give_reals_as_the_table_says(function: Function) -> None:
     if "c" in function.kinds and not function.gives_truth:
         kept = result_dtype(called(function), dict.fromkeys("abc", np.complex64))
-        assert kept == (np.float32 if function.result == "real" else np.complex64)
+        cast = DType(function.name).numpy if function.result == "cast" else np.complex64
+        assert kept == (np.float32 if function.result == "real" else cast)
 
 
 @ALL
 def test_numpy_has_the_name_and_the_values(function: Function) -> None:
-    here = {"relu": lambda x: np.maximum(x, 0), "stored": lambda x: x, "erf": None, "rsqrt": lambda x: 1 / np.sqrt(x)}
+    here: dict[str, Any] = {"bf16": lambda x: x.astype(DType("bf16").numpy)}
+    here |= {"relu": lambda x: np.maximum(x, 0), "stored": lambda x: x, "erf": None, "rsqrt": lambda x: 1 / np.sqrt(x)}
     reference = here[function.name] if function.name in here else getattr(np, function.numpy_name)
     if reference is None:
         pytest.importorskip("scipy")

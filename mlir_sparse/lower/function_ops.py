@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 
 from mlir_sparse._mlir import ir
-from mlir_sparse.dtypes import DType
-from mlir_sparse.lower import complex_functions
+from mlir_sparse.dtypes import TRUTH, DType
+from mlir_sparse.lower import arithmetic_ops, complex_functions
 from mlir_sparse.lower.arithmetic_ops import operation
 from mlir_sparse.lower.formula_ops import Scalar, Truth, choose
 from mlir_sparse.lower.mlir_types import element_type
+from mlir_sparse.notation import FUNCTIONS
 
 __all__ = ["call"]
 
@@ -60,8 +61,11 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     """Returns a function of values of an element type that has it.
 
     Returns:
-        a value of the same type; of the type of its parts, or of one bit, where the function's table says so.
+        a value of the same type; of the type of its parts, of one bit or of the type that the function is named by,
+            where the function's table says so.
     """
+    if FUNCTIONS[function].result == "cast":
+        return _converted(Scalar(arguments[0], dtype), DType(function))
     kind = "i" if dtype.is_truth else dtype.kind  # the remaining functions take truth values as the integers 0 and 1
     if function in _UNCHANGED[kind] or (dtype.is_unsigned and function == "abs"):
         return arguments[0]
@@ -74,6 +78,22 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
         if (composed := _COMPOSED.get((family, function))) is not None:
             return composed(*scalars).value
     return _COMPOSED["", function](*scalars).value
+
+
+def _converted(x: Scalar, target: DType) -> ir.Value:
+    """Returns a value in another element type; NaN and numbers that an integer type does not hold give its least."""
+    if not (x.dtype.is_real and target.is_integer):
+        return arithmetic_ops.cast(x.value, x.dtype, target)
+    if x.dtype.is_narrow:
+        x = Scalar(arithmetic_ops.cast(x.value, x.dtype, x.dtype.accumulated_in), x.dtype.accumulated_in)
+    least, greatest = (int(limit) for limit in target.limits)
+    # The least number of 64 bits has no neighbour below it that f64 holds.
+    above = x >= float(least) if least < -(2**32) else x > least - 1.0
+    inside = above & (x < greatest + 1.0)
+    within = choose(inside, x, x.like(0))
+    name = "arith.fptoui" if target.is_unsigned else "arith.fptosi"
+    whole = Scalar(arithmetic_ops.operation(name, element_type(target), within.value), target)
+    return choose(inside, whole, whole.like(least)).value
 
 
 def _is_two(value: ir.Value) -> bool:
@@ -208,6 +228,7 @@ _COMPOSED: dict[tuple[str, str], _Composed] = {
     ("f", "remainder"): lambda x, y: _divmod(x, y)[1],
     ("f", "angle"): _angle,
     ("f", "imag"): lambda x: x.like(0),
+    ("", TRUTH.name): lambda x: x.differs(0),
     ("f", "isnan"): lambda x: x.differs(x),
     ("f", "isinf"): lambda x: _call("abs", x).equals(math.inf),
     ("f", "isfinite"): lambda x: _call("abs", x) < math.inf,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import Assignment, AssignOp
 from mlir_sparse.notation.check_comprehension import check_comprehension
@@ -33,7 +34,7 @@ __all__ = ["is_comprehension", "parse_comprehension"]
 _WORDS = "|".join(sorted({op.value.rstrip("=!") for op in AssignOp if op.value[0].isalpha()}))
 _DEFINITION = re.compile(rf"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+(?!(?:{_WORDS})\s*=)\w")
 # C's names; single precision adds an `f`.
-_OF_C = {"fabs": "abs"}
+_OF_C = {"fabs": "abs"} | {named: dtype for dtype in DType.NAMES for named in DType(dtype).c_names}
 _CALLS = {name: known for name, known in _OF_C.items() if name not in FUNCTIONS}
 _CALLS |= {f"{name}f": _CALLS.get(name, name) for name in (*FUNCTIONS, *_OF_C) if f"{name}f" not in FUNCTIONS}
 

@@ -38,6 +38,7 @@ from mlir_sparse.notation.linear_subscript import add, as_affine, as_subscript, 
 from mlir_sparse.notation.masks import MASK, WITHOUT
 from mlir_sparse.notation.notation_parser import expect_end_of, parse_access, parse_expression, parse_joined
 from mlir_sparse.notation.rebuild import rebuild
+from mlir_sparse.notation.scalar_functions import FUNCTIONS
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import Token, TokenKind, tokenize
 from mlir_sparse.text.source_text import Source
@@ -178,6 +179,8 @@ def _linear(node: Expr) -> AffineSubscript | None:
 
 
 def _is_of_integers(node: Expr) -> bool:
+    if isinstance(node, Call) and node.function in FUNCTIONS and FUNCTIONS[node.function].result == "cast":
+        return node.function[0] in "iu"
     return not isinstance(node, Reduce | Fold | Apply | Literal) or (
         isinstance(node, Literal) and isinstance(node.value, int)
     )

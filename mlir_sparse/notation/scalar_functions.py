@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.dtypes import TRUTH, DType
 
 __all__ = ["FUNCTIONS", "SPELLINGS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 
@@ -27,7 +28,7 @@ class Function:
         keeps_integers: whether integers give integers; other functions compute integers in f64.
         kinds: the numbers that it is defined for: integers (i), real numbers (f), complex ones (c).
         result: its type: that of the expression around it (`context`); the common type of its arguments (`own`); the
-            type of their real parts (`real`); a truth value (`truth`).
+            type of their real parts (`real`); a truth value (`truth`); the type that names the function (`cast`).
         zero_at: the arguments of which each makes the result zero when it is zero.
         numpy: NumPy's name, where it differs.
     """
@@ -64,6 +65,12 @@ def _of_reals(name: str, arity: int, doc: str, zero: bool | None = True, **more:
 
 def _of_bits(name: str, arity: int, doc: str, zero: bool | None = True, **more: Any) -> Function:
     return Function(name, arity, doc, zero, keeps_integers=True, kinds="i", result="own", **more)
+
+
+def _cast(dtype: DType) -> Function:
+    doc = f"the argument in the element type {dtype}" + (", rounded towards zero" if dtype.is_integer else "")
+    kinds = "ifc" if dtype.is_complex else "if"
+    return Function(dtype.name, 1, doc, True, True, kinds, "cast", numpy=dtype.numpy_name)
 
 
 _TABLE = (
@@ -134,6 +141,8 @@ _TABLE = (
     Function("isinf", 1, "1 where the argument is infinite", True, result="truth"),
     Function("isfinite", 1, "1 where the argument is neither infinite nor NaN", False, result="truth"),
     _of_reals("signbit", 1, "1 where the argument's sign is minus, that of -0.0 too", result="truth"),
+    Function(TRUTH.name, 1, "1 where the argument is not zero, NaN included, else 0", True, result="truth"),
+    *(_cast(DType(name)) for name in DType.NAMES if name != TRUTH.name),
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}

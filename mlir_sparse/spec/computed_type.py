@@ -113,6 +113,8 @@ def node_dtype(node: Expr, inner: DType) -> DType:
     >>> node_dtype(Call("abs", (Access("z"),)), DType("c64"))
     DType(name='f32')
     """
+    if isinstance(node, Call) and _result(node) == "cast":
+        return DType(node.function)
     return inner.part if _result(node) == "real" else inner
 
 
@@ -279,6 +281,8 @@ def _reduced(op: ReduceOp, body: Expr, dtypes: Mapping[str, DType]) -> DType | _
 def _called(function: Function, arguments: Sequence[Expr], dtypes: Mapping[str, DType]) -> DType | _Weak:
     if function.gives_truth:
         return TRUTH
+    if function.result == "cast":
+        return DType(function.name)
     # The condition of `where` starts anew.
     joining = arguments[1:] if function.name == "where" else arguments
     found = _argument_dtype(function, reduce(_join, (_dtype(argument, dtypes) for argument in joining)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.dtypes import DType
 from mlir_sparse.notation.ast import Access, Expr
 from mlir_sparse.notation.notation_parser import parse
 from mlir_sparse.notation.rebuild import substitute
@@ -38,6 +39,15 @@ def _of(*formulas: str | None) -> Derivative:
 _STEPS = _of(None)
 _TWO_STEPS = _of(None, None)
 _BITS = Derivative((), _OF_INTEGERS)
+
+
+def _of_cast(dtype: DType) -> Derivative:
+    if dtype.is_truth:
+        return _STEPS
+    return _of("g") if dtype.is_real else Derivative((), f"it gives {_GIVEN[dtype.kind]}")
+
+
+_GIVEN = {"i": "integers", "c": "complex numbers"}
 
 DERIVATIVES: dict[str, Derivative] = {
     "abs": _of("g * sign(a)"),
@@ -108,6 +118,7 @@ DERIVATIVES: dict[str, Derivative] = {
     "isinf": _STEPS,
     "isfinite": _STEPS,
     "signbit": _STEPS,
+    **{name: _of_cast(DType(name)) for name in DType.NAMES},
 }
 """Every function of notation, each with the cotangents of its arguments."""
 

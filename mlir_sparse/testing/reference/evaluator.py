@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 import numpy as np
 
+from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation.ast import (
     Access,
@@ -79,6 +81,13 @@ def _numeric(function: Callable[..., Array]) -> Callable[..., Array]:
     return lambda *values: np.asarray(function(*values)).astype(np.int64)
 
 
+def _in_type(dtype: DType, values: Array) -> Array:
+    """Returns values rounded to an element type, as wide numbers."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = values.astype(dtype.numpy)
+    return found.astype(values.dtype if values.dtype.kind == "c" or not dtype.is_complex else np.complex128)
+
+
 # Exact, unless the operands differ by no more than their rounding.
 _TRUTHS: dict[BinaryOp, Callable[..., Array]] = {
     BinaryOp.LT: _numeric(np.less),
@@ -123,6 +132,8 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     },
     "where": lambda c, a, b: np.asarray(np.where(c != 0, a, b)),
     "rsqrt": lambda x: 1 / np.sqrt(x),
+    TRUTH.name: lambda x: np.asarray(x != 0).astype(np.int64),
+    **{name: partial(_in_type, DType(name)) for name in DType.NAMES if name != TRUTH.name},
 }
 
 
