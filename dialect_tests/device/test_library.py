@@ -20,6 +20,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.runtime.device.library_kernels import expand_ptx, scale_ptx
 
 FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64, np.complex128]
+SCALED = [DType.of(dtype).name for dtype in FLOATS]
 
 
 def sparse(
@@ -40,7 +41,7 @@ def on(array: np.ndarray[Any, Any], number: int = 0) -> ms.DeviceArray:
 
 def with_scales(gpu: Gpu) -> None:
     """Registers what the kernels beside the library's do."""
-    for name in DType.NAMES[4:10]:
+    for name in SCALED:
         kind = DType(name).numpy
 
         def scale(grid: Any, block: Any, slots: Any, kind: Any = kind) -> None:
@@ -355,7 +356,7 @@ def test_work_goes_to_the_current_stream(gpu: Gpu) -> None:
 @needs_ptxas
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
 def test_the_kernels_beside_are_taken_by_ptxas(chip: str, tmp_path: Path) -> None:
-    texts = [*(scale_ptx(DType(name)) for name in DType.NAMES[4:10]), *(expand_ptx(bits) for bits in (8, 16, 32, 64))]
+    texts = [*(scale_ptx(DType(name)) for name in SCALED), *(expand_ptx(bits) for bits in (8, 16, 32, 64))]
     for text in texts:
         (tmp_path / "kernel.ptx").write_text(text)
         subprocess.run(["ptxas", "-arch", chip, str(tmp_path / "kernel.ptx"), "-o", "/dev/null"], check=True)
