@@ -58,7 +58,9 @@ def test_a_contest_samples_all_in_turn(match: Match) -> None:
     outcome = match.play("SpMV CSR", "tiny", until_time_is_up(0.0))
     names = [str(entrant) for entrant in outcome.samples]
     assert set(names) == {OURS, f"{OURS}, 2 threads", f"{OURS}, new result", f"{OURS}, new result, 2 threads", "SciPy"}
-    assert all(len(samples) >= 3 and min(samples) > 0 for samples in outcome.samples.values())
+    assert all(samples and min(samples) > 0 for samples in outcome.samples.values())
+    # Who is far behind, as any may be on a busy machine, takes part in the first rounds only.
+    assert all(len(samples) >= 3 for entrant, samples in outcome.samples.items() if entrant.library == OURS)
     assert outcome.absent == {"NumPy": "has no such kernel"}
     assert outcome.pair("SciPy", 2) == (Entrant(OURS, NEW, 2), Entrant("SciPy", NEW, 1))
 

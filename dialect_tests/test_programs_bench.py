@@ -55,7 +55,7 @@ def test_ways_of_ours_are_sampled_in_one_process(programs: Match) -> None:
     assert {entrant.library for entrant in entered.samples} >= {OURS, OFF, BY_HAND, "SciPy"}
     asked = questions(workload, entered.samples, [1], SameCode())
     outcome = programs.sampled(entered, until_decided(asked, 0.0), times=1)
-    assert all(1 <= len(samples) <= 3 and samples[0] > 0 for samples in outcome.samples.values())
+    assert all(samples and min(samples) > 0 for samples in outcome.samples.values())  # busy machines ask for more
     assert program_row("programs, 3-stars", workload, outcome, {}, 1, SameCode()).seconds.keys() >= {OURS, BY_HAND}
 
 
