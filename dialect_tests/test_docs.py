@@ -101,7 +101,6 @@ def test_every_preset_is_pictured(pages: dict[str, str]) -> None:
 
 
 def test_every_preset_has_a_spy_plot(pages: dict[str, str]) -> None:
-    pytest.importorskip("matplotlib", reason="expected matplotlib for spy plots (extra plot)")
     assert {name for name, section in _sections(pages["pictures"]).items() if section.count("<svg ") != 2} == set()
 
 

@@ -301,7 +301,8 @@ def test_types_without_dlpack_come_through_the_array_protocol() -> None:
 
 def test_nothing_of_it_is_imported_unasked() -> None:
     code = (
-        "import sys, numpy as np; from mlir_sparse.tensor import tensor; print(tensor(np.eye(3)).storage.draw('svg')); "
+        "import sys, numpy as np; from mlir_sparse.tensor import tensor; A = tensor(np.eye(3)); "
+        "print(A.storage.draw().svg(), A.spy().png(), A._repr_html_()); "
         "assert not {'torch', 'cupy', 'cupyx', 'matplotlib', 'binsparse', 'h5py', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -14,7 +14,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError
 
 if TYPE_CHECKING:
-    from mlir_sparse.tensor.draw.draw import PictureFormat
+    from mlir_sparse.tensor.draw.drawing import Drawing
 
 __all__ = ["Array", "LevelStorage"]
 
@@ -99,16 +99,19 @@ class LevelStorage:
         settled = _settled(values)
         return replace(self, values=settled, _buffers=(*self._buffers[:-1], settled))
 
-    def draw(self, format: PictureFormat = "text", *, columns: int = 24) -> str:
+    def draw(self, *, columns: int = 24) -> Drawing:
         """Returns a picture of the level tree: each level's positions and coordinates, and the values.
 
         A coordinate is above its children, a position above its first coordinate (after Chou et al. 2018, figure 4).
         `(coordinates)` in brackets are not stored; `_` is a gap between parents or the padding of a batch; `...` is the
-        rest that is not drawn. Each batch has a tree. The documentation shows every preset.
+        rest that is not drawn. Each batch has a tree. The picture shows itself in notebooks and terminals, and `save`
+        writes it as `.svg`, `.png` or `.txt`. The documentation shows every preset.
 
         Args:
-            format: `text`, or `svg` for a self-contained SVG document.
             columns: the greatest number of values, and parents without any, in each tree.
+
+        Raises:
+            OperandError: for no columns.
 
         >>> from mlir_sparse.tensor import tensor
         >>> print(tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0]]).storage.draw())
@@ -122,7 +125,7 @@ class LevelStorage:
         """
         from mlir_sparse.tensor.draw.draw import draw_storage  # draw imports this module
 
-        return draw_storage(self, format, columns)
+        return draw_storage(self, columns)
 
     @property
     def nbytes(self) -> int:

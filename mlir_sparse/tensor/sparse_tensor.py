@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -31,6 +30,8 @@ from mlir_sparse.tensor.validate import storage_of_levels
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+    from mlir_sparse.tensor.draw.drawing import Drawing
 
 __all__ = ["SparseTensor"]
 
@@ -238,21 +239,30 @@ class SparseTensor(LibraryMethods):
         dense[tuple(coordinates)] = values
         return dense
 
-    def spy(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Returns a picture of the stored entries' places as SVG, with explicit zeros, without the padding of blocks.
+    def spy(self, *, pixels: int = 160) -> Drawing:
+        """Returns a picture of the stored entries' places, with explicit zeros, without the padding of blocks.
 
-        A tensor with more than two dimensions, such as batches, has a panel for each matrix in its last two dimensions,
-        or for each run of matrices where there are many.
+        It shows itself in notebooks and terminals, and `save` writes it as `.svg`, `.png` or `.txt`. Of a large matrix
+        each mark is a rectangle of elements, the darker the more entries it has. A tensor with more than two
+        dimensions, such as batches, has a picture for each matrix in its last two dimensions, or for each run of
+        matrices where there are many; a vector is a row.
 
         Args:
-            path: a file to write as well, in the format of its name (`.svg`, `.png`, `.pdf`).
+            pixels: the greatest number of marks in each dimension.
 
         Raises:
-            MissingPackageError: without matplotlib (extra `plot`).
-        """
-        from mlir_sparse.tensor.draw.spy import spy  # matplotlib is optional
+            OperandError: for fewer pixels than 1, or more than 4096.
 
-        return spy(self, path)
+        >>> from mlir_sparse.tensor import tensor
+        >>> print(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC").spy())
+        2 x 2, 2 entries
+        (i, j) -> (j : dense, i : compressed)
+        ·█
+        █·
+        """
+        from mlir_sparse.tensor.draw.spy import spy  # what most tensors never need
+
+        return spy(self, pixels)
 
     def convert(
         self,
@@ -332,6 +342,12 @@ class SparseTensor(LibraryMethods):
 
     def __str__(self) -> str:
         return describe_tensor(self, entries=True)
+
+    def _repr_html_(self) -> str:
+        """Returns type, storage and sizes as a table for notebooks, and where the entries are."""
+        from mlir_sparse.tensor.draw.tensor_html import tensor_html
+
+        return tensor_html(self)
 
 
 def _unpickled(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 import mlir_sparse as ms
@@ -12,7 +11,7 @@ from mlir_sparse.encoding import Preset
 
 __all__ = ["page", "section"]
 
-LEAD = """<p>Each preset as <code>A.storage.draw("svg")</code> shows it, and where its entries are, as
+LEAD = """<p>Each preset as <code>A.storage.draw()</code> shows it, and where its entries are, as
 <code>A.spy()</code> does. Filled boxes are in memory, dashed ones are counted; positions stand above the boxes, at
 the left end of what they lead to. <code>_</code> is room that nothing uses. Batches have a tree each.</p>"""
 
@@ -26,7 +25,7 @@ def page() -> str:
 def section(preset: Preset) -> str:
     """Returns the pictures of a preset."""
     tensor = stored(preset)
-    tree, text = tensor.storage.draw("svg", columns=32), escape(tensor.storage.draw(columns=32))
+    tree, text = tensor.storage.draw(columns=32).svg(), escape(str(tensor.storage.draw(columns=32)))
     reason = tensor.encoding.foreign_reason
     extra = f" Beyond the dialect: {markup.inline(reason)}." if reason else ""
     return "\n".join(
@@ -34,22 +33,7 @@ def section(preset: Preset) -> str:
             markup.anchor(preset.name),
             f"<p>{escape(preset.doc[:1].upper() + preset.doc[1:])}.{extra}</p>",
             markup.pre(str(tensor.encoding.with_widths(0, 0))),
-            f'<div class="pair"><div class="wide">{tree}</div><div class="spy">{spy(tensor, preset.name)}</div></div>',
+            f'<div class="pair"><div class="wide">{tree}</div><div class="spy">{tensor.spy().svg()}</div></div>',
             f"<details><summary>in characters</summary><pre>{text}</pre></details>",
         ]
     )
-
-
-def spy(tensor: ms.SparseTensor, tag: str) -> str:
-    """Returns where the entries are, or nothing if there is no matplotlib to plot it.
-
-    Args:
-        tensor: what to plot.
-        tag: what the names inside the picture begin with, so that they are not those of another on the page.
-    """
-    try:
-        picture = tensor.spy()
-    except ms.MissingPackageError:
-        return ""
-    picture = picture[picture.index("<svg") :]
-    return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{tag}-", picture)

@@ -38,7 +38,7 @@ def operand_view(name: str, kind: TensorType, *, is_result: bool) -> OperandView
     if example is None:
         return OperandView(name, shown, kind.encoding.describe())
     sizes = " x ".join(map(str, example.shape))
-    picture = example.storage.draw("svg", columns=_COLUMNS)
+    picture = example.storage.draw(columns=_COLUMNS).svg()
     text = f"an example: {sizes}, {example.nse} entries stored"
     return OperandView(name, shown, kind.encoding.describe(), picture, text)
 

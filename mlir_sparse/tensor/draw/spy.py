@@ -2,164 +2,144 @@
 
 from __future__ import annotations
 
-import io
-import itertools
 import math
-import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlir_sparse.disk import replacing
-from mlir_sparse.errors import MissingPackageError, UnsupportedError
-from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+from mlir_sparse.classes import dataclass
+from mlir_sparse.errors import OperandError
+from mlir_sparse.tensor.draw.canvas import CHARACTER, Box, Canvas, Pixels, Shape, Words
+from mlir_sparse.tensor.draw.drawing import Drawing
+from mlir_sparse.tensor.draw.entry_raster import entry_raster, panel_name, pixel_numbers
 from mlir_sparse.tensor.level_storage import Array
 
 if TYPE_CHECKING:  # sparse_tensor imports this module
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["entry_raster", "spy"]
+__all__ = ["most_pixels", "spy", "spy_canvas"]
 
-_PIXELS = 512
-_PANELS = 16
-_INCHES = 5.0
-
-
-def spy(tensor: SparseTensor, path: str | os.PathLike[str] | None = None) -> str:
-    """Returns the picture as SVG, and writes it (see `SparseTensor.spy`)."""
-    raster = entry_raster(tensor)
-    figure = _figure(tensor, raster)
-    text = io.StringIO()
-    import matplotlib
-
-    # Makes the bytes of the SVG depend on the tensor only.
-    with matplotlib.rc_context({"svg.hashsalt": "spy", "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        if path is not None:
-            _save(figure, path)
-    return text.getvalue()
+_MOST_PIXELS = 4096
+_SIDE, _GAP, _LINE, _PANEL_SIDE = 320, 12, 16, 150
+_ROWS, _COLUMNS = 24, 64  # of a picture in characters
+_CHARACTERS = np.array(list("·░▒▓█"))
+_WRAPPED = 48
 
 
-def _save(figure: Any, path: str | os.PathLike[str]) -> None:
-    known = figure.canvas.get_supported_filetypes()
-    suffix = os.path.splitext(os.fspath(path))[1][1:].lower()
-    if suffix not in known:
-        raise UnsupportedError(f"expected a name that ends in .{' .'.join(sorted(known))}, but got {os.fspath(path)}")
-    with replacing(path) as file:
-        figure.savefig(file, format=suffix)
+def most_pixels(pixels: int) -> int:
+    """Returns the number of pixels that a spy plot may have in each dimension, checked.
 
-
-def entry_raster(tensor: SparseTensor) -> Array:
-    """Returns the number of entries in each pixel: an element, or a rectangle of elements of a large matrix.
-
-    A tensor with more than two dimensions has a raster for each matrix in its last two dimensions, in order, or for
-    each run of adjacent matrices where there are many.
-
-    >>> from mlir_sparse.tensor import tensor
-    >>> entry_raster(tensor([[0.0, 2.0], [3.0, 4.0]])).tolist()
-    [[0, 1], [1, 1]]
-    >>> entry_raster(tensor([[[0.0, 2.0]], [[3.0, 4.0]]])).tolist()
-    [[[0, 1]], [[1, 1]]]
+    Raises:
+        OperandError: for none, or for more than a picture can show.
     """
-    dims, _ = expand_dims(tensor.storage, tensor.shape)
-    if tensor.ndim == 1:
-        dims = [np.zeros_like(dims[0]), dims[0]]
-    *lead, height, width = (1,) * (2 - tensor.ndim) + tensor.shape
-    most = _PIXELS // 2 if lead else _PIXELS
-    sizes = tuple(max(1, min(extent, most)) for extent in (height, width))
-    rows, columns = (_pixels(dim, n, size) for dim, n, size in zip(dims[-2:], (height, width), sizes, strict=True))
-    pixels = rows * sizes[1] + columns
-    if lead:
-        matrices = math.prod(lead)
-        sizes = (max(1, min(matrices, _PANELS)), *sizes)
-        pixels += _pixels(_matrix_numbers(dims[:-2], lead), matrices, sizes[0]) * (sizes[1] * sizes[2])
-    counts: Array = np.bincount(pixels, minlength=math.prod(sizes))
-    return counts.reshape(sizes)
+    if not 1 <= pixels <= _MOST_PIXELS:
+        raise OperandError(f"expected 1 to {_MOST_PIXELS} pixels in each dimension of a picture, but got {pixels}")
+    return pixels
 
 
-def _matrix_numbers(dims: Sequence[Array], extents: Sequence[int]) -> Array:
-    """Returns the number of each entry's matrix, from the dimensions before the last two."""
-    # Numbers beyond int64 are only used rounded to panels.
-    kind = np.int64 if math.prod(extents) <= np.iinfo(np.int64).max else np.float64
-    numbers = np.zeros(dims[0].size, kind)
-    for dim, extent in zip(dims, extents, strict=True):
-        numbers = numbers * extent + dim
-    return numbers
-
-
-def _pixels(dim: Array, extent: int, pixels: int) -> Array:
-    if extent <= pixels:
-        return dim.astype(np.int64)
-    if extent <= np.iinfo(np.int64).max // pixels and dim.dtype.kind != "f":
-        found: Array = dim.astype(np.int64) * pixels // extent
-        return found
-    return np.minimum((dim * (pixels / extent)).astype(np.int64), pixels - 1)
-
-
-def _figure(tensor: SparseTensor, raster: Array) -> Any:
-    try:
-        from matplotlib.figure import Figure  # not pyplot: no window, no state
-    except ImportError as error:
-        raise MissingPackageError(
-            f"expected matplotlib for spy plots, but got {error}: pip install 'mlir-sparse[plot]', "
-            "or print tensor.storage.draw()"
-        ) from None
-    sizes = " x ".join(map(str, (1,) * (2 - tensor.ndim) + tensor.shape))
-    caption = f"{sizes}, {tensor.nse} entries, {tensor.encoding.map_text()}"
+def spy(tensor: SparseTensor, pixels: int) -> Drawing:
+    """Returns the picture (see `SparseTensor.spy`)."""
+    raster = entry_raster(tensor, most_pixels(pixels))
+    lines = list(_caption(tensor, raster))
     panels = raster.reshape(-1, *raster.shape[-2:])
+    characters = list(lines)
+    for number, panel in enumerate(panels):
+        characters += [panel_name(tensor, number, len(panels))] if tensor.ndim > 2 else []
+        characters += _in_characters(panel, _is_elements(tensor, raster))
+    return Drawing("\n".join(characters), spy_canvas(tensor, raster, lines))
+
+
+def _caption(tensor: SparseTensor, raster: Array) -> Iterator[str]:
+    sizes = " x ".join(map(str, tensor.shape)) or "a scalar"
+    yield f"{sizes}, {tensor.nse} entr{'y' if tensor.nse == 1 else 'ies'}"
+    yield from wrap(tensor.encoding.map_text(), _WRAPPED)
+    if tensor.ndim == 1:
+        yield "one row: the elements from left to right"
+    elif tensor.ndim > 2:
+        names = tensor.encoding.dim_names
+        each = "a matrix" if math.prod(tensor.shape[:-2]) <= len(raster) else "adjacent matrices, one over the other,"
+        yield f"each picture: {each} of {names[-2]} down and {names[-1]} across"
+    if not _is_elements(tensor, raster):
+        shape = (1, *tensor.shape)[-2:]
+        each = " x ".join(str(-(-extent // size)) for extent, size in zip(shape, raster.shape[-2:], strict=True))
+        yield f"a mark: up to {each} elements, at most {raster.max()} entries"
+
+
+def _is_elements(tensor: SparseTensor, raster: Array) -> bool:
+    """Returns whether each pixel is an element."""
+    return math.prod(tensor.shape) <= raster.size
+
+
+def _shades(panel: Array, is_elements: bool, most: int) -> Array:
+    """Returns the shade of each pixel: a full one for each element, else one of six by the logarithm of its count."""
+    if is_elements or most <= 1:
+        return np.where(panel > 0, 255, 0).astype(np.uint8)
+    part = np.ceil(5 * np.log(np.maximum(panel, 1)) / math.log(most))
+    return np.where(panel > 0, 135 + 24 * part, 0).astype(np.uint8)
+
+
+def _in_characters(panel: Array, is_elements: bool) -> list[str]:
+    for axis, most in ((0, _ROWS), (1, _COLUMNS)):
+        size = panel.shape[axis]
+        if size > most:
+            starts = np.searchsorted(pixel_numbers(np.arange(size), size, most), np.arange(most))
+            panel, is_elements = np.add.reduceat(panel, starts, axis=axis), False
+    shades = _shades(panel, is_elements, int(panel.max()))
+    levels = np.ceil(shades / 64).astype(np.intp)
+    return ["".join(row) for row in _CHARACTERS[np.minimum(levels, 4)]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """The place of a matrix on the canvas, and what its sides are labelled with."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    rows: int
+    columns: int
+
+
+def spy_canvas(tensor: SparseTensor, raster: Array, caption: list[str]) -> Canvas:
+    """Returns a raster as a canvas, with a caption above."""
+    panels = raster.reshape(-1, *raster.shape[-2:])
+    rows, columns = (1, 1, *tensor.shape)[-2:]
     across = math.isqrt(max(1, len(panels)) - 1) + 1
-    down = max(1, -(-len(panels) // across))
-    height = down / across * _aspect((1, *tensor.shape)[-2:])
-    figure = Figure(figsize=(_INCHES, _INCHES * min(1.0, max(0.3, height) + 0.15)), layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False).ravel()
-    for panel, axes in itertools.zip_longest(panels, grid):
-        if panel is None:
-            axes.set_axis_off()
-        else:
-            _show(axes, panel, (1, *tensor.shape)[-2:])
-    if tensor.ndim > 2:
-        for number, axes in enumerate(grid[: len(panels)]):
-            axes.set_title(_panel_name(tensor, number, len(panels)), fontsize="small")
-        figure.supxlabel(caption, fontsize="small", wrap=True)
-    else:
-        grid[0].set_xlabel(caption, fontsize="small", wrap=True)
-    return figure
+    side = _SIDE if len(panels) == 1 else _PANEL_SIDE
+    aspect = min(4.0, max(0.1, rows / max(columns, 1)))
+    width, height = (side, side * aspect) if aspect <= 1 else (side / aspect, float(side))
+    left = _GAP + len(str(max(rows - 1, 0))) * CHARACTER + 4
+    top = _GAP + _LINE * len(caption) + 4
+    step_x, step_y = left + max(width, _named(tensor)), height + 2.5 * _LINE + (_LINE if tensor.ndim > 2 else 0)
+    shapes: list[Shape] = [Words(_GAP, _GAP + _LINE * (line + 0.75), text) for line, text in enumerate(caption)]
+    for number, panel in enumerate(panels):
+        x, y = left + number % across * step_x, top + number // across * step_y
+        if tensor.ndim > 2:
+            shapes.append(Words(x, y + 12, panel_name(tensor, number, len(panels)), "start", "faint"))
+            y += _LINE
+        place = _Panel(x, y + _LINE, width, height, rows, columns)
+        shapes += _panel(place, _shades(panel, _is_elements(tensor, raster), int(raster.max())))
+    words = max((len(line) for line in caption), default=0) * CHARACTER
+    whole_x = max(words + _GAP, step_x * min(across, max(1, len(panels)))) + _GAP
+    return Canvas(whole_x, top + step_y * -(-len(panels) // across) + _GAP, " ".join(caption), tuple(shapes))
 
 
-def _show(axes: Any, panel: Array, shape: Sequence[int]) -> None:
-    rows, columns = shape
-    extent = (-0.5, max(columns, 1) - 0.5, max(rows, 1) - 0.5, -0.5)
-    axes.imshow(panel > 0, cmap="binary", vmin=0, vmax=1, interpolation="nearest", extent=extent, aspect="auto")
-    axes.set_box_aspect(_aspect(shape))
-    axes.xaxis.tick_top()
-    for axis, elements in ((axes.xaxis, columns), (axes.yaxis, rows)):  # ticks at integers only
-        axis.get_major_locator().set_params(integer=True)
-        if elements == 1:
-            axis.set_ticks([0])
+def _named(tensor: SparseTensor) -> float:
+    """Returns the width that the names of panels may take, so that they do not run into each other."""
+    return 0.0 if tensor.ndim <= 2 else float(_PANEL_SIDE)
 
 
-def _aspect(shape: Sequence[int]) -> float:
-    rows, columns = shape
-    return min(4.0, max(0.1, rows / max(columns, 1)))
-
-
-def _panel_name(tensor: SparseTensor, panel: int, panels: int) -> str:
-    """Returns a title with the matrices of a panel: `i = 0`, `i = 0 to 9`, `i, j = 0, 0 to 0, 9`."""
-    lead = tensor.shape[:-2]
-    matrices = math.prod(lead)
-    first, last = (_first_matrix(at, matrices, panels) for at in (panel, panel + 1))
-    ends = [_matrix_at(first, lead), _matrix_at(max(first, last - 1), lead)]
-    return f"{', '.join(tensor.encoding.dim_names[:-2])} = {' to '.join(dict.fromkeys(ends))}"
-
-
-def _first_matrix(panel: int, matrices: int, panels: int) -> int:
-    return -(-panel * matrices // panels)
-
-
-def _matrix_at(number: int, lead: Sequence[int]) -> str:
-    found = []
-    for extent in reversed(lead):
-        number, at = divmod(number, max(1, extent))
-        found.append(str(at))
-    return ", ".join(reversed(found))
+def _panel(at: _Panel, shades: Array) -> Iterator[Shape]:
+    """Yields the frame, the marks, and the first and the last number of each side."""
+    yield Box(at.x - 1, at.y - 1, at.width + 2, at.height + 2, "paper", "faint")
+    if at.rows and at.columns:
+        yield Pixels(at.x, at.y, at.width, at.height, shades)
+    for number in dict.fromkeys((0, at.columns - 1) if at.columns else ()):
+        end = number > 0
+        yield Words(at.x + at.width * end, at.y - 5, str(number), "end" if end else "start", "faint")
+    for number in dict.fromkeys((0, at.rows - 1) if at.rows else ()):
+        y = at.y + (at.height if number else min(12.0, at.height))
+        yield Words(at.x - 5, y, str(number), "end", "faint")
