@@ -239,7 +239,9 @@ class _Kind:
         return self.dtype == np.bool_
 
     def counted(self) -> _Kind:
-        return _INTEGER if self.truth else self
+        """Returns the kind of a sum: truth values are counted, with Python's integers as factors too."""
+        of_truth = bool(self.strong) and all(dtype == np.bool_ for dtype in self.strong)
+        return _INTEGER if self.truth or (of_truth and self.dtype.kind == "i") else self
 
     def parts(self) -> _Kind:
         """Returns the kind of the real parts."""

@@ -209,6 +209,19 @@ def test_tensors_by_definition_may_be_read() -> None:
     np.testing.assert_allclose(H.toarray(), np.where(np.tri(6, k=-1) > 0, D, -1))
 
 
+@pytest.mark.parametrize("radix", [1, 2, 3])
+def test_a_variable_that_a_definition_takes_apart_may_be_a_value(radix: int) -> None:
+    """To split it in two would leave no variable with its values."""
+    given = np.arange(-30, 30).reshape(6, 10)
+    apart = given.reshape(6 // radix, radix, 10)
+    A = ms.define("A(i,j) = S(i / r, i % r, j)", S=apart, r=radix, shape=given.shape)
+    i, j = np.arange(6)[:, None], np.arange(10)
+    assert ms.evaluate("s = A(i,j) * i", A=A) == (given * i).sum()
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * j + i", A=A), (given * j + i).sum(axis=1) - 9 * i[:, 0])
+    where = np.where(i >= j, given, i)
+    np.testing.assert_array_equal(ms.evaluate("y(j) = A(i,j) if i >= j else i", A=A), where.sum(axis=0))
+
+
 def test_derivatives_take_positions_for_constants() -> None:
     text = "y(i) = A(i,j) * j * x(j) if j <= i"
     found = ms.adjoint(text, ["x"], A="f64[?,?] CSR")

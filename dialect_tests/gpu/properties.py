@@ -18,7 +18,7 @@ from dialect_tests.test_kernel_properties import STRATEGIES as ALL
 from dialect_tests.test_kernel_properties import StoredCase
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.notation import Assignment
+from mlir_sparse.notation import Assignment, index_vectors
 from mlir_sparse.runtime import operand_check
 
 __all__ = ["STRATEGIES", "run"]
@@ -49,7 +49,8 @@ def run(case: StoredCase) -> None:
     build = _built(kernel.assignment, types, case.out)
     stored = {name: entries_of(tensors[name]).present for name, kept in case.storage.items() if not kept.is_dense}
     expected = oracle.evaluate(kernel.assignment, kernel.tensors, stored=stored)
-    given = {name: tensors[name] for name in kernel.assignment.inputs}
+    places = {name: np.arange(kernel.extents[one.name]) for name, one in index_vectors(kernel.assignment).items()}
+    given = {name: (tensors | places)[name] for name in kernel.assignment.inputs}
     values = {name: one if isinstance(one, ms.SparseTensor) else np.asarray(one) for name, one in given.items()}
     for number, result in run_cases(build, values).items():
         found = result

@@ -108,6 +108,9 @@ def test_arrays_of_other_types(seen: Matrix) -> None:
     seen.data = seen.data.astype(">f4")
     np.testing.assert_allclose(ms.tensor(seen).to_numpy(), before.toarray(), rtol=1e-6)
     seen.data = np.arange(seen.nnz, dtype=np.uint32)
+    assert ms.tensor(seen).dtype == np.uint32
+    np.testing.assert_array_equal(ms.tensor(seen).to_numpy(), seen.toarray())
+    seen.data = np.arange(seen.nnz).astype("datetime64[s]")
     with pytest.raises(ms.DTypeError):
         ms.tensor(seen)
 

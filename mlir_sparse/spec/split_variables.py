@@ -24,6 +24,7 @@ from mlir_sparse.notation import (
     Subscript,
     children,
     fresh_name,
+    is_index_vector,
     reads,
     rebuild,
 )
@@ -148,7 +149,8 @@ class _Splitter:
             if self.operands.setdefault(node.tensor, ()):
                 self.fails = True
             return node
-        if node.tensor in self.digits or node.tensor not in self.arrays:
+        # A variable that is read as a value stays one.
+        if node.tensor in self.digits or node.tensor not in self.arrays or is_index_vector(node.tensor):
             self.fails = True
             return node
         found, axes = self.taken_apart(node)
