@@ -158,6 +158,19 @@ def test_positions_are_those_of_the_whole_in_every_piece() -> None:
     np.testing.assert_allclose(ms.evaluate("y(i) = P(i,j) * i", P=part), S[1000:5000].sum(1) * np.arange(4000))
 
 
+def test_positions_that_no_memory_holds_are_refused_with_the_way_out() -> None:
+    entries = np.array([[0, 5, 7], [3, 1, 10**13 - 1]]), np.array([1.0, 2.0, 3.0])
+    A = ms.tensor(entries, "DCSR", shape=(10, 10**13))
+    with pytest.raises(ms.TooLargeError, match=r"the positions of an index variable .* has its values at the entries"):
+        ms.evaluate("s = A(i,j) * j", A=A)
+    assert ms.evaluate("s = A(i,j) * i", A=A) == 2 * 5 + 3 * 7
+
+
+def test_positions_are_kept_once_for_all_lengths() -> None:
+    for length in (5, 4000, 7, 1, 0):
+        assert ms.evaluate("s = x(i) * i", x=np.ones(length)) == length * (length - 1) / 2
+
+
 def test_dask() -> None:
     msd = pytest.importorskip("mlir_sparse.dask")
     D = _matrix(20, 9)

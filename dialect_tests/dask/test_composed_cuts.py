@@ -122,3 +122,9 @@ def test_what_cannot_be_cut_so_is_refused_with_the_variable() -> None:
         msd.from_tensor(ms.tensor(D), pieces=(2, 2, 2))
     with pytest.raises(ms.OperandError, match="one piece or more"):
         msd.from_tensor(ms.tensor(D), pieces=(2, 0))
+
+
+def test_a_result_whose_extent_no_operand_gives_is_refused() -> None:
+    A = msd.from_tensor(ms.tensor(D), pieces=2)
+    with pytest.raises(ms.UnsupportedError, match="expected an operand with k as a subscript by itself"):
+        msd.evaluate("y(i,k) = A(i,j) * z(2*k + j)", A=A, z=np.ones(100))

@@ -80,6 +80,20 @@ def test_divisions_are_sent_what_they_name_and_no_more() -> None:
     np.testing.assert_array_equal(found.compute(scheduler="synchronous"), rows @ v)
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.float16, np.complex64])
+def test_divisions_of_every_element_type(dtype: Any) -> None:
+    dense = (np.abs(D) % 4).astype(dtype)
+    A = msd.from_tensor(ms.tensor(dense, "CSR"), pieces=PIECES)
+    for text in ("C(i,j) = A(i,j) * v(j)", "y(i) = A(i,j) * v(j)"):
+        v = np.arange(500) % 2
+        found = msd.evaluate(text, A=A, v=v.astype(dtype))
+        whole = ms.evaluate(text, A=ms.tensor(dense, "CSR"), v=v.astype(dtype))
+        assert _division_sizes(found.__dask_graph__())
+        computed = found.compute(scheduler="synchronous")
+        assert computed.dtype == whole.dtype == found.dtype
+        np.testing.assert_array_equal(_array(computed), _array(whole))
+
+
 def test_iterations_have_the_same_divisions() -> None:
     square = np.zeros((100, 100))
     square[3] = 1

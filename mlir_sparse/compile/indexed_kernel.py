@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result
 from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.errors import TooLargeError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, index_vectors, tensors_given
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.runtime.device.device_operands import is_on_device
 from mlir_sparse.spec import Alternative, KernelSpec, bind_parameters, check_names, index_lengths
 from mlir_sparse.tensor import to_device
@@ -26,10 +26,28 @@ Array = np.ndarray[Any, Any]
 _DECLARED = TensorType(INTEGER, (None,))
 
 
-@lru_cache(maxsize=64)
+_MOST_KEPT = 1 << 23
+"""Positions that are kept from call to call: 64 MiB."""
+
+_kept: Array = np.zeros(0, INTEGER.numpy)
+"""The longest positions so far; all shorter ones are their beginning."""
+
+
 def _positions(length: int) -> Array:
+    global _kept
+    if length <= len(_kept):
+        return _kept[:length]
+    try:
+        check_fits(length * INTEGER.numpy.itemsize, "the positions of an index variable")
+    except TooLargeError as error:
+        raise TooLargeError(
+            f"{error.message.partition(': choose')[0]}: in place of the variable as a value, multiply by a tensor that "
+            "has its values at the entries"
+        ) from error
     found = np.arange(length, dtype=INTEGER.numpy)
     found.flags.writeable = False
+    if length <= _MOST_KEPT:
+        _kept = found
     return found
 
 

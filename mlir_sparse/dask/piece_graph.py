@@ -23,7 +23,7 @@ from mlir_sparse.dask.heavy_parts import divided_parts
 from mlir_sparse.dask.image_operands import SentImage, image_of, images_sent
 from mlir_sparse.dask.partitioned import array_of_chunks, before_dash, type_of_chunks
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Assignment
+from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["graph_of_pieces"]
@@ -72,14 +72,25 @@ def graph_of_pieces(
             tasks[key] = (_call, kernel, list(read), list(read.values()))
     if reduced:
         _combine(tasks, kernel, name, axes, bounds, rank)
-    extents = extents_of(operands, statement)
-    shape = [extents.get(index, 0) for index in statement.target.indices]
-    for axis, ends in zip(axes, bounds, strict=True):
-        if axis is not None:
-            shape[axis] = ends[-1]
+    shape = _result_shape(statement, extents_of(operands, statement), axes, bounds)
     collections = [value for value in arrays.values() if isinstance(value, dask.array.Array)]
     told = _taken(statement, pieces, arrays, sent, bounds, shape)
     return array_of_chunks(name, tasks, collections, shape, pieces.output, axes, bounds, told)
+
+
+def _result_shape(
+    statement: Assignment, extents: Mapping[IndexVar, int], axes: Sequence[int | None], bounds: Sequence[Bounds]
+) -> list[int]:
+    ends = {axis: each[-1] for axis, each in zip(axes, bounds, strict=True)}
+    found = []
+    for axis, index in enumerate(statement.target.indices):
+        if axis not in ends and index not in extents:
+            raise UnsupportedError(
+                f"expected an operand with {index} as a subscript by itself, so that the extent of the result is known "
+                f"before it is computed, but got {statement}: evaluate it on tensors"
+            )
+        found.append(ends[axis] if axis in ends else extents[index])
+    return found
 
 
 def _all_numbers(bounds: Sequence[Bounds]) -> Iterator[Numbers]:
