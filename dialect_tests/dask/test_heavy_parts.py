@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from typing import Any
 
@@ -125,3 +126,17 @@ def test_what_is_linear(text: str, linear: bool) -> None:
     statement = ms.parse(text)
     assert isinstance(statement, ms.Assignment)
     assert is_linear(with_explicit_sums(statement, PLUS_TIMES), "A") == linear
+
+
+def test_divisions_end_with_their_parts() -> None:
+    from mlir_sparse.dask import heavy_parts
+
+    gc.collect()
+    before = len(heavy_parts._known)
+    A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=PIECES)
+    first, again = (msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x) for _ in range(2))
+    kept = len(heavy_parts._known)
+    assert kept > before
+    del A, first, again
+    gc.collect()
+    assert len(heavy_parts._known) == before

@@ -6,7 +6,7 @@ divided by stored entries, inside of rows too: each division has the part's shap
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import weakref
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -23,10 +23,9 @@ __all__ = ["divided_parts", "is_linear"]
 _HEAVY = 1.05
 """The bytes of a part that is divided, as a multiple of an equal share."""
 _ROUNDS = 8
-_KEPT = 64
 
-_known: OrderedDict[tuple[str, Sequence[int], int], list[SparseTensor]] = OrderedDict()
-"""Divisions, by the array, the place of the chunk and their number: loops ask for them again at each step."""
+_known: dict[tuple[int, int], list[SparseTensor]] = {}
+"""Divisions, by the identity of the part and their number, while the part lives: loops ask for them at each step."""
 
 
 def divided_parts(
@@ -51,7 +50,7 @@ def divided_parts(
     parts = _chunks_at_hand(arrays[chosen])
     share = _share([part.nbytes for part in parts.values()])
     found = {
-        place: _divided(arrays[chosen].name, place, part, -int(-part.nbytes // share))
+        place: _divided(part, -int(-part.nbytes // share))
         for place, part in parts.items()
         if part.nbytes > _HEAVY * share and part.nse > 1
     }
@@ -107,15 +106,15 @@ def _chunks_at_hand(value: Any) -> dict[tuple[int, ...], SparseTensor]:
     return {key[1:]: task for key, task in tasks.items()}
 
 
-def _divided(name: str, place: tuple[int, ...], part: SparseTensor, count: int) -> list[SparseTensor]:
-    key = (name, place, count)
+def _divided(part: SparseTensor, count: int) -> list[SparseTensor]:
+    key = (id(part), count)
     if key not in _known:
         coordinates, values = part.to_coo()
         bounds = np.linspace(0, len(values), min(count, len(values)) + 1).astype(np.int64)
-        _known[key] = [
+        found = [
             tensor((coordinates[:, low:high], values[low:high]), part.encoding, shape=part.shape)
             for low, high in pairwise(bounds.tolist())
         ]
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
+        weakref.finalize(part, _known.pop, key, None)
+        _known[key] = found
     return _known[key]
