@@ -833,6 +833,25 @@ def test_divisions_of_arrays_are_checked() -> None:
     assert divided(empty, empty, empty).shape == (0,)
 
 
+def test_divisions_of_vectors_are_checked() -> None:
+    read = "arith.constant 0 : i64 %{0} = vector.transfer_read %{1}[%z], %p{0} : tensor<4xi64>, vector<4xi64>"
+    f = ms.module(f"""
+    func.func @f(%n: tensor<4xi64>, %m: tensor<4xi64>) -> i64 {{
+      %z = arith.constant 0 : index
+      %pa = {read.format("a", "n")}
+      %pb = {read.format("b", "m")}
+      %q = arith.divsi %a, %b : vector<4xi64>
+      %s = vector.reduction <add>, %q : vector<4xi64> into i64
+      return %s : i64
+    }}""").f
+    n = np.array([8, -(2**63), 4, 2])
+    assert f(n // 2, np.array([2, 2**62, 1, 1])) == 2 - 1 + 2 + 1
+    with pytest.raises(ms.ProgramError, match="a divisor that is not 0"):
+        f(n, np.array([1, 1, 0, 1]))
+    with pytest.raises(ms.ProgramError, match="the least integer divided by -1"):
+        f(n, np.array([1, -1, 1, 1]))
+
+
 def test_constant_divisors_need_no_check() -> None:
     text = "func.func @f(%n: i64) -> i64 { %c = arith.constant 3 : i64 %q = arith.divsi %n, %c : i64 return %q : i64 }"
     made = ms.module(text)

@@ -275,6 +275,8 @@ class RankedTensorType(ShapedType):
 class VectorType(ShapedType):
     @staticmethod
     def get(shape: Sequence[int], element_type: Type) -> VectorType: ...
+    @property
+    def scalable(self) -> bool: ...
 
 # -- attributes ------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ _INDEX_BITS = 64
 
 
 def check_divisors(seen: Seen, options: Mapping[str, str]) -> bool:
-    """Puts assertions before each division of single integers whose divisor is not known to be harmless.
+    """Puts assertions before each division of integers whose divisor is not known to be harmless.
 
     Args:
         seen: a module of loops; rewritten in place.
@@ -40,7 +40,9 @@ def check_divisors(seen: Seen, options: Mapping[str, str]) -> bool:
 
 
 def _bits(kind: ir.Type) -> int:
-    """Returns the width of an integer; 0 for any other type, such as a vector."""
+    """Returns the width of an integer, or of those of a vector of known length; 0 for any other type."""
+    if isinstance(kind, ir.VectorType):
+        return 0 if kind.scalable or kind.rank != 1 else _bits(kind.element_type)
     if isinstance(kind, ir.IndexType):
         return _INDEX_BITS
     return kind.width if isinstance(kind, ir.IntegerType) else 0
@@ -62,13 +64,22 @@ def _write(op: ir.Operation) -> None:
 
 
 def _constant(kind: ir.Type, value: int) -> ir.Value:
+    if isinstance(kind, ir.VectorType):
+        splat = ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, value))
+        return build.operation("arith.constant", kind, value=splat)
     return build.operation("arith.constant", kind, value=ir.IntegerAttr.get(kind, value))
 
 
 def _compare(predicate: str, value: ir.Value, other: ir.Value) -> ir.Value:
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), build.PREDICATES[predicate])
-    return build.operation("arith.cmpi", ir.IntegerType.get_signless(1), value, other, predicate=number)
+    truth: ir.Type = ir.IntegerType.get_signless(1)
+    if isinstance(value.type, ir.VectorType):
+        truth = ir.VectorType.get(value.type.shape, truth)
+    return build.operation("arith.cmpi", truth, value, other, predicate=number)
 
 
 def _assert(truth: ir.Value, message: str) -> None:
+    if isinstance(truth.type, ir.VectorType):
+        kind = ir.Attribute.parse("#vector.kind<and>")
+        truth = build.operation("vector.reduction", truth.type.element_type, truth, kind=kind)
     ir.Operation.create("cf.assert", operands=[truth], attributes={"msg": ir.StringAttr.get(message)})
