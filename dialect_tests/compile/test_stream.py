@@ -126,6 +126,10 @@ def test_semirings_and_monoids_of_the_user(dense: np.ndarray, file: Path) -> Non
     found = ms.stream("d(j) = A(i,j) * x(i)", A=ms.source(file), x=x, semiring="min_plus", memory=9000)
     whole = ms.evaluate("d(j) = A(i,j) * x(i)", A=ms.tensor(dense), x=x, semiring="min_plus")
     np.testing.assert_array_equal(found, whole)
+    for ring in ("any_second", "any_pair"):  # pieces without an entry have zero there, and no say
+        found = ms.stream("d(j) = A(i,j) * x(i)", A=ms.source(file), x=x, semiring=ring, memory=9000)
+        rows = dense[1:] if ring == "any_second" else dense  # x[0] is zero
+        np.testing.assert_array_equal(found != 0, rows.any(axis=0))
     longest = ms.monoid(lambda a, b: ms.where(abs(a) > abs(b), a, b), 0.0)
     found = ms.stream("m(j) = f(i : A(i,j))", f=longest, A=ms.source(file), memory=9000)
     np.testing.assert_array_equal(found, ms.evaluate("m(j) = f(i : A(i,j))", f=longest, A=ms.tensor(dense)))

@@ -14,6 +14,9 @@ from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Apply, Assignment, AssignOp, Fold, IndexVar, Monoid, Reduce, ReduceOp, Semiring
+from mlir_sparse.notation.formula import call
+from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.notation.tracing import monoid
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.tensor import SparseTensor
@@ -139,6 +142,8 @@ def _combining(operator: ReduceOp | Monoid, output: TensorType, options: Mapping
         value = Apply(monoid.union, (Access("P", variables), Access("Q", variables)))
         both = Assignment(target, AssignOp.ASSIGN, value)
         return compile(both, out=free, tensors={"P": free, "Q": free}, **options)
+    if operator == MONOIDS["any"]:
+        operator = _any_entry()
     piece = IndexVar("p")
     stacked = Access("P", (piece, *variables))
     body = Fold(operator, (piece,), stacked) if isinstance(operator, Monoid) else Reduce(operator, (piece,), stacked)
@@ -146,9 +151,12 @@ def _combining(operator: ReduceOp | Monoid, output: TensorType, options: Mapping
     return compile(Assignment(target, AssignOp.ASSIGN, body), out=free, tensors={"P": stack}, **options)
 
 
-def _union_of(operator: ReduceOp | Monoid) -> Monoid:
-    from mlir_sparse.notation.semiring import MONOIDS
+def _any_entry() -> Monoid:
+    """Returns what takes an entry of any piece that has one: a piece without has zero in its place."""
+    return monoid(lambda a, b: call("where", b != 0, b, a), 0)
 
+
+def _union_of(operator: ReduceOp | Monoid) -> Monoid:
     if isinstance(operator, Monoid):
         return operator
     if operator is ReduceOp.SUM:

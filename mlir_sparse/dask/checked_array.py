@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -12,12 +12,11 @@ import dask.array
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.dask.array_chunks import chunk_bytes
 from mlir_sparse.errors import DistributedError, TooLargeError
 from mlir_sparse.process.available_memory import check_fits, in_units
-from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.files.tensor_source import read_part
 
-__all__ = ["CheckedArray", "Pieces", "annotate", "chunk_bytes", "pieces_of"]
+__all__ = ["CheckedArray", "Pieces", "annotate", "pieces_of"]
 
 _SHARE = 0.6
 """Of a worker's limit: Dask spills from here on, and ends the worker at 0.95; its interpreter takes the rest."""
@@ -192,34 +191,6 @@ def _worker_limit() -> int | None:
         return None
     limits = [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
     return int(_SHARE * min(limits)) if limits else None
-
-
-def chunk_bytes(array: Any) -> list[int] | None:
-    """Returns the bytes of an array's chunks, the last dimension's number counting fastest; None if not known yet."""
-    if not isinstance(array._meta, SparseTensor):
-        cells = np.array([1.0])
-        for own in array.chunks:
-            cells = np.multiply.outer(cells, np.array(own, float)).reshape(-1)
-        return [int(count) * array.dtype.itemsize for count in cells]
-    layer = array.dask.layers.get(array.name)
-    tasks = getattr(layer, "mapping", layer)
-    if not isinstance(tasks, Mapping):
-        return None
-    if not all(isinstance(key, tuple) for key in tasks):
-        return None  # of a statement: results are not there yet
-    found = [_bytes_of_task(tasks[key]) for key in sorted(tasks)]
-    return None if None in found else [size for size in found if size is not None]
-
-
-def _bytes_of_task(task: Any) -> int | None:
-    match task:
-        case SparseTensor():
-            return task.nbytes
-        case (function, source, int(low), int(high)) if function is read_part:
-            size: int = source.nbytes_between(low, high)
-            return size
-        case _:
-            return None
 
 
 def pieces_of(

@@ -11,17 +11,15 @@ import dask.array
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.dask.checked_array import chunk_bytes
+from mlir_sparse.dask.array_chunks import nbytes_of
 from mlir_sparse.dask.image_operands import SentImage, images_sent
 from mlir_sparse.errors import UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Semiring, reads
-from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.plan.composed_cuts import ComposedCut, compose
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.process.available_memory import in_units
-from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["CutChoice", "chunks_wanted", "cut_choices", "extents_of", "nbytes_of"]
+__all__ = ["CutChoice", "chunks_wanted", "cut_choices", "extents_of"]
 
 _DIMENSIONS = 3
 """Cuts along more variables at once have no use that is known: products of matrices have three."""
@@ -90,7 +88,7 @@ def cut_choices(
     for variables in _subsets(legal, bounds) if along is None else [_in_order(legal, along)]:
         composed = compose(statement, variables, ring) if all(one in bounds for one in variables) else ""
         if isinstance(composed, ComposedCut):
-            choices.append(_choice(composed, [bounds[one] for one in variables], operands, statement, ring))
+            choices.append(_choice(composed, [bounds[one] for one in variables], operands, statement))
         elif composed:
             reasons.append(f"{' and '.join(variables)}: {composed}")
     return sorted(choices, key=_order), reasons
@@ -137,7 +135,7 @@ def _subsets(legal: Mapping[str, StatementCut | str], bounds: Mapping[str, Bound
 
 
 def _choice(
-    cuts: ComposedCut, bounds: Sequence[Bounds], operands: Mapping[str, Any], statement: Assignment, ring: Semiring
+    cuts: ComposedCut, bounds: Sequence[Bounds], operands: Mapping[str, Any], statement: Assignment
 ) -> CutChoice:
     counts = [len(ends) - 1 for ends in bounds]
     values = {name: operands[cuts.operand(name)] for name in cuts.names}
@@ -149,7 +147,7 @@ def _choice(
         and value.chunks != chunks_wanted(value.shape, cuts.axes(name), bounds)
     }
     sent: dict[str, SentImage] = {}
-    if len(bounds) == 1 and ring is PLUS_TIMES and not rechunked:
+    if len(bounds) == 1 and not rechunked:
         cut = cuts.cuts[0]
         if all(isinstance(values[name], dask.array.Array) for name in cut.parts):
             sent = images_sent(cut, values)
@@ -165,14 +163,6 @@ def _choice(
         cells = prod(extents.get(index, 1) for index in statement.target.indices)
         reduced = 8 * cells * prod(count for count, cut in zip(counts, cuts.cuts, strict=True) if cut.axis is None)
     return CutChoice(cuts, tuple(bounds), sum(rechunked.values()), whole, images, reduced)
-
-
-def nbytes_of(value: Any) -> int:
-    """Returns the bytes of an operand; of a dask.array of tensors that are not there yet an estimate."""
-    if isinstance(value, dask.array.Array) and isinstance(value._meta, SparseTensor):
-        known = chunk_bytes(value)
-        return int(value.size * value.dtype.itemsize // 16) if known is None else sum(known)
-    return int(value.nbytes)
 
 
 def extents_of(operands: Mapping[str, Any], statement: Assignment) -> dict[IndexVar, int]:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import dask.array
 import numpy as np
 
+from mlir_sparse.dask.array_chunks import chunks_at_hand
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Negate, Reduce, ReduceOp, walk
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.tensor import SparseTensor, tensor
@@ -41,13 +41,13 @@ def divided_parts(
         None where no part is heavy, parts are not at hand, or the statement is not linear in them.
     """
     chosen = max(
-        (name for name, value in arrays.items() if _chunks_at_hand(value) and is_linear(cuts.assignment, name)),
-        key=lambda name: sum(part.nbytes for part in _chunks_at_hand(arrays[name]).values()),
+        (name for name, value in arrays.items() if chunks_at_hand(value) and is_linear(cuts.assignment, name)),
+        key=lambda name: sum(part.nbytes for part in chunks_at_hand(arrays[name]).values()),
         default=None,
     )
     if chosen is None:
         return None
-    parts = _chunks_at_hand(arrays[chosen])
+    parts = chunks_at_hand(arrays[chosen])
     share = _share([part.nbytes for part in parts.values()])
     found = {
         place: _divided(part, -int(-part.nbytes // share))
@@ -93,17 +93,6 @@ def _linear(node: Expr, name: str) -> bool:
 
 def _reads(node: Expr, name: str) -> bool:
     return any(isinstance(one, Access) and one.tensor == name for one in walk(node))
-
-
-def _chunks_at_hand(value: Any) -> dict[tuple[int, ...], SparseTensor]:
-    """Returns the tensors that are the chunks of an array by their places; none where one is not at hand."""
-    if not isinstance(value, dask.array.Array) or not isinstance(value._meta, SparseTensor):
-        return {}
-    layer = value.dask.layers.get(value.name)
-    tasks = getattr(layer, "mapping", layer or {})
-    if not tasks or not all(isinstance(task, SparseTensor) for task in tasks.values()):
-        return {}
-    return {key[1:]: task for key, task in tasks.items()}
 
 
 def _divided(part: SparseTensor, count: int) -> list[SparseTensor]:

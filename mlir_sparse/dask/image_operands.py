@@ -1,87 +1,164 @@
 """Operands that are not cut, of which each piece is sent what its part names: the image of the part's coordinates.
 
-In `y(i) = A(i,j) * x(j)` cut along i, a piece reads x where its rows of A store something. Where parts are at hand as
-the graph is made, that is known; pieces that would read most of the operand get all of it, once for each worker.
+In `y(i) = A(i,j) * x(j)` cut along i, a piece reads x where its rows of A store something, and in
+`C(i,k) = A(i,j) * B(j,k)` so many rows of B. Where parts are at hand as the graph is made, their images are known. Of
+others a task tells where a part's image lies, and tasks send that from each chunk; what is known of parts before
+(`part_facts`) says whether that is less. Pieces that would read most of the operand get all of it, once a worker.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from operator import getitem
+from typing import Any, Protocol
 
 import dask.array
 import numpy as np
+from dask.base import tokenize
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.dask.array_chunks import chunks_at_hand, nbytes_of, type_of_chunks
+from mlir_sparse.dask.image_values import (
+    Array,
+    ExpandedOperand,
+    places_in_chunks,
+    places_of,
+    stored_coordinates,
+    taken,
+)
+from mlir_sparse.dask.part_facts import image_share, places_kept
 from mlir_sparse.notation import reads
 from mlir_sparse.plan.statement_cuts import Image, StatementCut
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.chosen_lines import entries_of_each_line
 
 __all__ = ["SentImage", "image_of", "images_sent"]
 
 _WORTHWHILE = 0.5
 """The part of an operand that pieces read in the mean, above which they are sent all of it."""
-_SPARSE = 16  # coordinates are sorted where the axis has so many times as many
+_PAIRS = 4096
+"""So many pairs of a part and a chunk have a task at most, where nobody knows which of them have something to send."""
 _KEPT = 32
 
-_known: OrderedDict[tuple[str, int], list[np.ndarray[Any, Any]] | None] = OrderedDict()
+_known: OrderedDict[tuple[str, int], list[Array] | None] = OrderedDict()
 """Coordinates that parts store, by the name of their array and the axis: loops ask for them again at each step."""
+_counted: dict[tuple[int, int], Array] = {}
+"""Entries of each line of a tensor, by its identity and the axis, while it lives."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SentImage:
-    """What pieces read of an operand.
+class SentImage(Protocol):
+    """What pieces read of an operand."""
 
-    Args:
-        image: the operand's axis, and the part that names the elements.
-        coordinates: those of the axis that each piece reads, ascending.
-    """
-
-    image: Image
-    coordinates: Sequence[np.ndarray[Any, Any]]
+    @property
+    def image(self) -> Image:
+        """Returns the operand's axis, and the part that names the elements."""
 
     def nbytes(self, value: Any) -> int:
         """Returns the bytes of the operand that all pieces are sent."""
-        an_element = value.nbytes // max(1, value.shape[self.image.axis])
-        return int(an_element * sum(len(one) for one in self.coordinates))
 
-    def tasks(self, value: Any, name: str, part: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
+    def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
         """Returns the tasks that send each piece its image, and for each piece how the operand is made of it.
 
         Args:
-            value: the operand: an array, or a dask.array in chunks along the image's axis.
+            value: the operand: an array or a tensor, or a dask.array in chunks along the image's axis.
             name: begins the keys of the tasks.
-            part: the keys of the parts.
+            parts: the keys of the parts.
         """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownImage:
+    """The coordinates of the operand's axis that each piece reads, ascending."""
+
+    image: Image
+    coordinates: Sequence[Array]
+
+    def nbytes(self, value: Any) -> int:
+        counts = _entries_of_lines(value, self.image.axis)
+        if counts is not None:
+            entries = sum(int(counts[one].sum()) for one in self.coordinates)
+            return int(nbytes_of(value) * entries // max(1, int(counts.sum())))
+        named = sum(len(one) for one in self.coordinates)
+        return int(nbytes_of(value) * named // max(1, value.shape[self.image.axis]))
+
+    def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
         axis, tasks, made = self.image.axis, dict[Any, Any](), list[Any]()
+        expanded = _expanded(self.image, value)
         for number, wanted in enumerate(self.coordinates):
             if isinstance(value, dask.array.Array):
-                sent = _sends(value, f"{name}-send", number, wanted, axis, tasks)
+                sent = self._sends(value, f"{name}-send", number, wanted, tasks)
             else:
-                tasks[f"{name}-image", number] = _taken(value, _where(wanted), axis)
+                tasks[f"{name}-image", number] = taken(value, places_of(wanted), axis)
                 sent = [(f"{name}-image", number)]
-            made.append((_expanded, part[number], self.image.part_axis, value.shape, value.dtype, axis, sent))
+            made.append((expanded, parts[number], sent))
         return tasks, made
 
+    def _sends(self, value: Any, name: str, number: int, wanted: Array, tasks: dict[Any, Any]) -> list[Any]:
+        """Adds a task for each chunk that has a part of an image, which runs where the chunk is."""
+        axis, keys = self.image.axis, list[Any]()
+        ends = np.cumsum([0, *value.chunks[axis]]).tolist()
+        cuts = np.searchsorted(wanted, ends)
+        for chunk, (start, stop) in enumerate(pairwise(cuts)):
+            if start < stop:
+                places = places_of(wanted[start:stop] - ends[chunk])
+                tasks[name, number, chunk] = (taken, _chunk_key(value, axis, chunk), places, axis, ends[chunk])
+                keys.append((name, number, chunk))
+        return keys
 
-def _sends(
-    value: Any, name: str, number: int, wanted: np.ndarray[Any, Any], axis: int, tasks: dict[Any, Any]
-) -> list[Any]:
-    """Adds a task for each chunk that has a part of an image, which runs where the chunk is."""
-    ends, keys = np.cumsum([0, *value.chunks[axis]]), list[Any]()
-    cuts = np.searchsorted(wanted, ends)
-    for chunk, (start, stop) in enumerate(pairwise(cuts)):
-        if start < stop:
-            source = (value.name, *(chunk if dim == axis else 0 for dim in range(value.ndim)))
-            tasks[name, number, chunk] = (_taken, source, _where(wanted[start:stop] - ends[chunk]), axis)
-            keys.append((name, number, chunk))
-    return keys
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedImage:
+    """Images that tasks find in parts which are not at hand.
+
+    Args:
+        image: the operand's axis, and the part that names the elements.
+        part: the array whose chunks are the parts.
+        share: how much of the operand pieces read in the mean, at most.
+    """
+
+    image: Image
+    part: Any
+    share: float
+
+    def nbytes(self, value: Any) -> int:
+        return int(self.share * nbytes_of(value) * self.part.npartitions)
+
+    def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
+        axis, tasks, made = self.image.axis, dict[Any, Any](), list[Any]()
+        ends = _ends(value, axis)
+        places = places_kept(self.part, self.image.part_axis, ends)
+        if places is None:
+            places = self._places(tasks, parts, ends)
+        if not isinstance(value, dask.array.Array):
+            tasks[f"{name}-whole"] = value
+        for number, (part, own) in enumerate(zip(parts, places, strict=True)):
+            sent = []
+            for chunk, where in own.items():
+                source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else f"{name}-whole"
+                key = (f"{name}-send", number, chunk)
+                tasks[key] = (taken, source, where, axis, ends[chunk])
+                sent.append(key)
+            made.append((_expanded(self.image, value), part, sent))
+        return tasks, made
+
+    def _places(self, tasks: dict[Any, Any], parts: Sequence[Any], ends: Sequence[int]) -> list[dict[int, Any]]:
+        """Adds the tasks that tell where images are, by the names of the parts: the same in each step of a loop."""
+        axis = self.image.part_axis
+        label = f"places-{tokenize(self.part.name, axis, ends)}"
+        found = list[dict[int, Any]]()
+        for number, part in enumerate(parts):
+            tasks[f"{label}-all", number] = (places_in_chunks, part, axis, list(ends))
+            found.append({chunk: (label, number, chunk) for chunk in range(len(ends) - 1)})
+            for chunk, key in found[-1].items():
+                tasks[key] = (getitem, (f"{label}-all", number), chunk)
+        return found
 
 
 def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentImage]:
-    """Returns the operands of which pieces are sent images: arrays whose parts' coordinates are known.
+    """Returns the operands of which pieces are sent images, where that is much less than all of them.
 
     Args:
         cut: the cut.
@@ -91,9 +168,8 @@ def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentI
     accesses = set(reads(cut.assignment.value))
     for name in cut.whole:
         value = arrays[name]
-        is_array = isinstance(value._meta if isinstance(value, dask.array.Array) else value, np.ndarray)
         # Of several accesses each may read other elements.
-        if not is_array or sum(access.tensor == name for access in accesses) != 1:
+        if not value.ndim or sum(access.tensor == name for access in accesses) != 1:
             continue
         own = [
             image
@@ -101,72 +177,76 @@ def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentI
             # Extents that disagree are the kernel's to refuse.
             if image.operand == name and value.shape[image.axis] == arrays[image.part].shape[image.part_axis]
         ]
-        choices = [one for image in own if (one := _sent(image, arrays)) is not None]
+        choices = [one for image in own for one in _found(image, arrays)]
         least = min(choices, key=lambda one: one.nbytes(value), default=None)
-        if least is not None and least.nbytes(value) <= _WORTHWHILE * value.nbytes * len(least.coordinates):
-            found[name] = least
+        if least is not None:
+            parts = arrays[least.image.part].npartitions
+            if least.nbytes(value) <= _WORTHWHILE * nbytes_of(value) * parts:
+                found[name] = least
     return found
 
 
 def image_of(image: Image, parts: Sequence[SparseTensor]) -> SentImage | None:
     """Returns what parts at hand read of an operand; None where their storage does not list it."""
-    read = [_stored(part, image.part_axis) for part in parts]
+    read = [stored_coordinates(part, image.part_axis) for part in parts]
     own = [one for one in read if one is not None]
-    return SentImage(image, own) if len(own) == len(read) else None
+    return KnownImage(image, own) if len(own) == len(read) else None
 
 
-def _sent(image: Image, arrays: Mapping[str, Any]) -> SentImage | None:
-    part = arrays[image.part]
+def _found(image: Image, arrays: Mapping[str, Any]) -> Iterator[SentImage]:
+    part, value = arrays[image.part], arrays[image.operand]
     if not isinstance(part, dask.array.Array) or not isinstance(part._meta, SparseTensor):
-        return None
+        return
     key = (part.name, image.part_axis)
-    if key not in _known:
-        layer = part.dask.layers.get(part.name)
-        parts = list(getattr(layer, "mapping", layer or {}).values())
-        read = [_stored(one, image.part_axis) if isinstance(one, SparseTensor) else None for one in parts]
+    at_hand = chunks_at_hand(part) if key not in _known else {}
+    if at_hand:
+        read = [stored_coordinates(one, image.part_axis) for one in at_hand.values()]
         own = [one for one in read if one is not None]
         _known[key] = own if len(own) == len(read) else None
         while len(_known) > _KEPT:
             _known.popitem(last=False)
-    coordinates = _known[key]
-    return None if coordinates is None else SentImage(image, coordinates)
+    if key in _known:
+        coordinates = _known[key]
+        if coordinates is not None:
+            yield KnownImage(image, coordinates)
+        return
+    ends = _ends(value, image.axis)
+    if part.npartitions * (len(ends) - 1) <= _PAIRS:
+        share = image_share(part, image.part_axis, ends)
+        if share is not None:
+            yield AskedImage(image, part, share)
 
 
-def _stored(part: SparseTensor, axis: int) -> np.ndarray[Any, Any] | None:
-    """Returns the coordinates of an axis that a part stores, ascending; None where it does not list them."""
-    encoding = part.encoding
-    if encoding.has_slices or encoding.batch_rank or not encoding.is_permutation or encoding.crd_width < 32:
+def _ends(value: Any, axis: int) -> list[int]:
+    """Returns where an operand's chunks begin along an axis, and the extent."""
+    own = value.chunks[axis] if isinstance(value, dask.array.Array) else (value.shape[axis],)
+    found: list[int] = np.cumsum([0, *own]).tolist()
+    return found
+
+
+def _chunk_key(value: Any, axis: int, chunk: int) -> tuple[Any, ...]:
+    return (value.name, *(chunk if dim == axis else 0 for dim in range(value.ndim)))
+
+
+def _expanded(image: Image, value: Any) -> ExpandedOperand:
+    return ExpandedOperand(image.part_axis, image.axis, tuple(value.shape), type_of_chunks(value))
+
+
+def _entries_of_lines(value: Any, axis: int) -> Array | None:
+    """Returns how many entries each line of an operand at hand has; None of others, and of arrays."""
+    if isinstance(value, SparseTensor):
+        key = (id(value), axis)
+        if key not in _counted:
+            weakref.finalize(value, _counted.pop, key, None)
+            _counted[key] = entries_of_each_line(value, axis)
+        return _counted[key]
+    chunks = chunks_at_hand(value)
+    if not chunks:
         return None
-    crd = part.storage.coordinates[encoding.level_order.index(axis)]
-    if crd is None:
-        return None
-    if crd.size * _SPARSE < part.shape[axis]:
-        found = np.unique(crd)
-        return found[found >= 0]  # what pads rows is no coordinate
-    seen = np.zeros(part.shape[axis] + 1, bool)
-    seen[crd] = True  # what pads rows is -1
-    return np.flatnonzero(seen[:-1])
-
-
-def _where(wanted: np.ndarray[Any, Any]) -> slice | np.ndarray[Any, Any]:
-    """Returns coordinates as few bytes: those of grids follow one another."""
-    if wanted.size and int(wanted[-1]) - int(wanted[0]) + 1 == wanted.size:
-        return slice(int(wanted[0]), int(wanted[-1]) + 1)
-    return wanted.astype(np.int32 if not wanted.size or int(wanted[-1]) < 1 << 31 else np.int64)
-
-
-def _taken(value: Any, where: slice | np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(np.asarray(value)[(slice(None),) * axis + (where,)])
-
-
-def _expanded(
-    part: SparseTensor, part_axis: int, shape: Sequence[int], dtype: Any, axis: int, sent: Sequence[Any]
-) -> np.ndarray[Any, Any]:
-    """Returns an operand of its whole shape, in which only the image is filled: pages of the rest take no memory."""
-    found = np.zeros(shape, dtype)
-    if sent:
-        wanted = _stored(part, part_axis)
-        assert wanted is not None  # as where the graph was made
-        where = _where(wanted)
-        found[(slice(None),) * axis + (where,)] = sent[0] if len(sent) == 1 else np.concatenate(sent, axis)
+    found = np.zeros(value.shape[axis], np.int64)
+    starts = np.cumsum([0, *value.chunks[axis]])
+    for place, chunk in chunks.items():
+        own = _entries_of_lines(chunk, axis)
+        assert own is not None  # of a tensor
+        found[starts[place[axis]] : starts[place[axis] + 1]] += own
     return found

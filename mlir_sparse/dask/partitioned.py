@@ -13,14 +13,13 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from mlir_sparse.dask.checked_array import CheckedArray, Pieces, annotate, pieces_of
-from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.files.open_source import source
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of", "type_of_chunks"]
+__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of"]
 
 
 _SEARCHED = 2000
@@ -167,14 +166,6 @@ def meta_of(kind: TensorType) -> Any:
     """Returns the empty array or tensor by which Dask knows what chunks are."""
     empty = np.zeros((0,) * len(kind.shape), kind.dtype.numpy)
     return empty if kind.encoding is None else tensor(empty, kind.encoding)
-
-
-def type_of_chunks(value: Any) -> TensorType:
-    """Returns the type of an operand, of a dask.array from its meta."""
-    own = value._meta if isinstance(value, dask.array.Array) else value
-    if isinstance(own, SparseTensor):
-        return own.type
-    return TensorType(DType.of(value.dtype), (None,) * value.ndim)
 
 
 def array_of_chunks(

@@ -17,13 +17,15 @@ from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_sum
-from mlir_sparse.dask.checked_array import Pieces, chunk_bytes, pieces_of
-from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of, nbytes_of
+from mlir_sparse.dask.array_chunks import chunk_bytes, nbytes_of, type_of_chunks
+from mlir_sparse.dask.checked_array import Pieces, pieces_of
+from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
 from mlir_sparse.dask.heavy_parts import divided_parts
 from mlir_sparse.dask.image_operands import SentImage, image_of, images_sent
-from mlir_sparse.dask.partitioned import array_of_chunks, before_dash, type_of_chunks
+from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.notation import Assignment, IndexVar, Semiring
+from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["graph_of_pieces"]
@@ -39,8 +41,7 @@ def graph_of_pieces(
     pieces: StatementPieces,
     operands: Mapping[str, Any],
     bounds: Sequence[Bounds],
-    *,
-    images: bool,
+    ring: Semiring,
 ) -> dask.array.Array:
     """Returns the dask.array of a statement's result.
 
@@ -49,12 +50,11 @@ def graph_of_pieces(
         pieces: it, compiled for pieces.
         operands: its operands by name, some of them dask.arrays.
         bounds: where pieces begin along the variable of each cut, and the extent.
-        images: whether `+` and `*` are those of numbers: pieces may be sent what their parts name of an operand, with
-            zeros in place of the rest, and heavy parts may be divided.
+        ring: what `+` and `*` are: where they are those of numbers, heavy parts may be divided.
     """
     cuts = pieces.cuts
     arrays = {name: _in_chunks(operands[cuts.operand(name)], cuts.axes(name), bounds) for name in cuts.names}
-    sent = images_sent(pieces.cut, arrays) if images and len(bounds) == 1 else {}
+    sent = images_sent(pieces.cut, arrays) if len(bounds) == 1 else {}
     for name in cuts.names:
         arrays[name] = _whole_where_not_cut(arrays[name], cuts.axes(name), sent.get(name))
     label = before_dash("".join(str(statement).split()))
@@ -64,7 +64,7 @@ def graph_of_pieces(
     keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
     axes, rank = [cut.axis for cut in cuts.cuts], len(statement.target.subscripts)
     reduced = any(axis is None for axis in axes)
-    heavy = _HeavyPieces.of(pieces, arrays, sent, name) if images else None
+    heavy = _HeavyPieces.of(pieces, arrays, sent, name) if ring is PLUS_TIMES else None
     for numbers in _all_numbers(bounds):
         key = (f"{name}-piece", *numbers) if reduced else _chunk_key(name, axes, numbers, rank)
         read = {other: keys[other][numbers] for other in arrays}

@@ -10,13 +10,15 @@ import dask.array
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.indexed_kernel import with_index_arrays
 from mlir_sparse.compile.statement_pieces import compile_pieces
+from mlir_sparse.dask.array_chunks import type_of_chunks
 from mlir_sparse.dask.cut_choice import cut_choices
-from mlir_sparse.dask.partitioned import type_of_chunks
 from mlir_sparse.dask.piece_graph import graph_of_pieces
 from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring
 from mlir_sparse.notation import semiring as semiring_named
+from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.runtime import operand_check
 
 __all__ = ["evaluate", "explain", "iterate"]
@@ -66,7 +68,7 @@ def evaluate(
     choice = choices[0]
     types = {name: type_of_chunks(value) for name, value in operands.items()}
     pieces = compile_pieces(choice.cuts, types, out, ring, threads=threads)
-    return graph_of_pieces(statement, pieces, operands, choice.bounds, images=ring is PLUS_TIMES)
+    return graph_of_pieces(statement, pieces, operands, choice.bounds, ring)
 
 
 def explain(
@@ -127,10 +129,13 @@ def _read(
     statement = parse(text, **operators)
     if not isinstance(statement, Assignment):
         raise UnsupportedError("expected one statement, but got a comprehension: evaluate its statements in turn")
+    ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
+    if ring.multiply.name in POSITIONAL:  # positions become operands, which are cut like others
+        statement, ring = under(statement, ring), PLUS_TIMES
     operands = {
         name: value if isinstance(value, dask.array.Array) else operand_check.value_of(name, value)
         for name, value in given.items()
         if name not in operators
     }
     operands = with_index_arrays(statement, operands)
-    return statement, operands, PLUS_TIMES if semiring is None else semiring_named(semiring)
+    return statement, operands, ring

@@ -36,6 +36,7 @@ from mlir_sparse.notation import (
     with_explicit_sums,
 )
 from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
+from mlir_sparse.notation.masks import condition_and_value
 from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.text.listed_words import listed
 
@@ -193,7 +194,7 @@ def _images(piece: Assignment, parts: Mapping[str, int], whole: tuple[str, ...])
     accesses = list(reads(piece.value))
     found: dict[Image, None] = {}
     for access in accesses:
-        if access.tensor not in whole or not isinstance(piece.value, Reduce | Binary):
+        if access.tensor not in whole:
             continue
         for axis, subscript in enumerate(access.subscripts):
             for part in accesses:
@@ -207,28 +208,30 @@ def _images(piece: Assignment, parts: Mapping[str, int], whole: tuple[str, ...])
 def _always_multiplied(node: Expr, access: Access, part: Access) -> bool:
     """Returns whether every read of an access is multiplied by a part, so that it counts where that has an entry."""
     match node:
-        case Reduce(ReduceOp.SUM, _, body):
+        case Reduce(ReduceOp.SUM, _, body) | Fold(_, _, body):
             return _always_multiplied(body, access, part)
-        case Negate(operand):
-            return _always_multiplied(operand, access, part)
-        case Binary(BinaryOp.MUL, left, right):
-            if any(part in list(walk(side)) and _is_product(side) for side in (left, right)):
-                return True
-            return _always_multiplied(left, access, part) and _always_multiplied(right, access, part)
-        case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
-            return _always_multiplied(left, access, part) and _always_multiplied(right, access, part)
+        case Binary(BinaryOp.MUL) | Apply() if _is_of_factors(node):
+            factors = children(node)
+            return any(part in list(walk(side)) and _is_product(side) for side in factors) or all(
+                _always_multiplied(side, access, part) for side in factors
+            )
+        case Negate() | Binary(BinaryOp.ADD | BinaryOp.SUB):
+            return all(_always_multiplied(side, access, part) for side in children(node))
+        case Apply(operator) if operator.absent is None and condition_and_value(node) is None:
+            return all(_always_multiplied(side, access, part) for side in children(node))
         case _:
             return access not in list(walk(node))
 
 
+def _is_of_factors(node: Expr) -> bool:
+    """Returns whether a node has entries only where all its operands have, as products under any semiring."""
+    if isinstance(node, Apply):
+        return node.operator.intersects and condition_and_value(node) is None
+    return isinstance(node, Binary) and node.op is BinaryOp.MUL
+
+
 def _is_product(node: Expr) -> bool:
-    match node:
-        case Access():
-            return True
-        case Binary(BinaryOp.MUL, left, right):
-            return _is_product(left) and _is_product(right)
-        case _:
-            return False
+    return isinstance(node, Access) or (_is_of_factors(node) and all(map(_is_product, children(node))))
 
 
 def _combined(statement: Assignment, variable: IndexVar, ring: Semiring) -> ReduceOp | Monoid | str:

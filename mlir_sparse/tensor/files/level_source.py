@@ -32,6 +32,8 @@ class LevelSource(TensorSource):
         UnsupportedError: for storage whose outermost level is not of that dimension.
     """
 
+    reads_ranges = True
+
     def __init__(self, name: str, stored: StoredLevels, axis: int | None) -> None:
         self.name = name
         positions = tuple(pos.read_at_once() if isinstance(pos, FileArray) else pos for pos in stored.positions)

@@ -38,6 +38,8 @@ __all__ = ["source"]
 class _Resident(TensorSource):
     """A tensor in memory."""
 
+    reads_ranges = True
+
     def __init__(self, whole: SparseTensor, axis: int) -> None:
         self._whole, self.axis, self.shape, self.type = whole, axis, whole.shape, whole.type
         self.unit = whole.encoding.block_of(axis)
@@ -102,6 +104,7 @@ class _Parts(TensorSource):
                     f"along {part.axis} for part {number}, {part!r}"
                 )
         self.type = _widest([part.type for part in parts])
+        self.reads_ranges = all(part.reads_ranges for part in parts)
         self._starts = [0, *accumulate(part.shape[self.axis] for part in parts)]
         self.shape = (*first.shape[: self.axis], self._starts[-1], *first.shape[self.axis + 1 :])
 

@@ -24,12 +24,14 @@ class TensorSource(ABC):
         type: its type: element type and encoding.
         axis: the dimension along which parts are read.
         unit: what bounds of parts are multiples of, save the last: a block size.
+        reads_ranges: whether a small part is read in little time, and without calling what a user wrote.
     """
 
     shape: tuple[int, ...]
     type: TensorType
     axis: int = 0
     unit: int = 1
+    reads_ranges: bool = False
 
     @abstractmethod
     def read(self, low: int, high: int) -> SparseTensor:
