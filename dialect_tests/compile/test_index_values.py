@@ -269,15 +269,75 @@ def test_mistakes(text: str, given: dict[str, Any], error: type[Exception], mess
     assert message in str(raised.value)
 
 
-def test_what_takes_operands_only_refuses_by_name() -> None:
-    with pytest.raises(ms.UnsupportedError, match="without index variables as values for tune, but got j"):
-        ms.tune("y(i) = A(i,j) * j", np.eye(2))
+def test_tunes() -> None:
+    """What is tuned takes the user's operands alone, and they alone are tried in other storage."""
+    D = _matrix(40, 40)
+    A, expected = ms.tensor(D, "CSR"), np.tril(D) @ np.arange(40.0)
+    kernel = ms.compile("y(i) = A(i,j) * j if j <= i", A=A)
+    for given in (kernel, "y(i) = A(i,j) * j if j <= i"):
+        found = ms.tune(given, A, budget=0.1, formats={"A": ["COO"]}, fresh=True)
+        assert isinstance(found.kernel, ms.Kernel)
+        assert list(found.encodings) == ["A"]
+        assert len(found.arrange(A)) == 1
+        np.testing.assert_allclose(found.kernel(*found.arrange(A)), expected)
+        assert "index" not in str(found).partition("fastest")[2]
+    pushed = ms.tune("p(j) = A(i,j)", A, semiring="min_firsti", budget=0.05, fresh=True)
+    np.testing.assert_array_equal(pushed.kernel(A), ms.evaluate("p(j) = A(i,j)", A=A, semiring="min_firsti"))
+    with pytest.raises(ms.UnknownTensorError, match=r"expected formats= for operands A, but got j\.index"):
+        ms.tune("y(i) = A(i,j) * j", A, budget=0.05, formats={"j.index": ["COO"]}, fresh=True)
 
 
-def test_torch_refuses_by_name() -> None:
-    pytest.importorskip("torch")
-    with pytest.raises(ms.UnsupportedError, match=r"for ms.torch, but got j .* np.arange"):
-        ms.torch.kernel("y(i) = A(i,j) * j")
+def test_a_kernel_is_one_for_users() -> None:
+    """Stages, modules, passes, alternatives and pickles are those of any kernel."""
+    A = ms.tensor(_matrix(), "CSR")
+    kernel = ms.compile("y(i) = A(i,j) * A(j,k) * k", A=A)
+    assert isinstance(kernel, ms.Kernel)
+    assert isinstance(pickle.loads(pickle.dumps(kernel)), ms.Kernel)
+    assert len(kernel.passes()) > 3
+    assert kernel.alternatives()
+    for way in kernel.alternatives(A):
+        np.testing.assert_allclose(ms.compile(way, A=A)(A), A.to_numpy() @ A.to_numpy() @ np.arange(6.0))
+    for operands in ((), (A, A), (A, np.arange(6))):
+        with pytest.raises(ms.SparseError):
+            kernel(*operands)
+    with pytest.raises(ms.UnknownTensorError, match="expected"):
+        kernel(A, x=1)
+    ranged = ms.compile("y(i) = A(i,j) * j where j in 0:3", A=A)
+    assert ranged.parameters == ("A",)
+    np.testing.assert_allclose(ranged(A), A.to_numpy()[:, :3] @ np.arange(3.0))
+
+
+DIFFERENTIATED = "y(i) = A(i,j) * j * x(j) if j <= i"
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch", reason="expected PyTorch (extra torch)")
+    D, x = _matrix(), torch.arange(1.0, 7.0, dtype=torch.float64, requires_grad=True)
+    kernel = ms.torch.kernel(DIFFERENTIATED)
+    weights = torch.arange(6.0, dtype=torch.float64)
+    A = torch.tensor(D).requires_grad_()
+    found = kernel(A, x)
+    expected = (torch.tril(A) * (x * weights)).sum(1)
+    np.testing.assert_allclose(found.detach(), expected.detach())
+    for one, other in zip(
+        torch.autograd.grad(found @ weights, (A, x)), torch.autograd.grad(expected @ weights, (A, x)), strict=True
+    ):
+        np.testing.assert_allclose(one, other)
+    assert torch.autograd.gradcheck(kernel, (A, x))
+    sparse = torch.tensor(D).to_sparse_csr().requires_grad_()
+    (gradient,) = torch.autograd.grad((kernel(sparse, x) @ weights).sum(), sparse)
+    dense = np.outer(np.arange(6.0), np.arange(1.0, 7.0) * np.arange(6.0)) * np.tri(6)
+    np.testing.assert_allclose(gradient.to_dense(), np.where(D != 0, dense, 0))
+    assert torch.autograd.gradgradcheck(kernel, (A, x))
+
+
+def test_jax() -> None:
+    jax = pytest.importorskip("jax", reason="expected JAX (extra jax)")
+    D, x = np.float32(_matrix()), np.arange(1.0, 7.0, dtype=np.float32)
+    kernel = ms.jax.kernel(DIFFERENTIATED)
+    np.testing.assert_allclose(kernel(D, x), np.tril(D) @ (x * np.arange(6)), rtol=1e-5)
+    found = jax.grad(lambda given: kernel(D, given).sum())(x)
+    np.testing.assert_allclose(found, np.tril(D).sum(0) * np.arange(6), rtol=1e-5)
 
 
 def test_compiles_for_gpus() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from mlir_sparse import pipeline
 from mlir_sparse._mlir import parsed_by_caller
 from mlir_sparse.compile import exploring
+from mlir_sparse.compile.index_operands import bound_operands
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -134,6 +135,14 @@ class StatementKernel(CompiledKernel):
     def output(self) -> TensorType:
         """The type of the result: the user's, or inferred."""
         return self.spec.output
+
+    def bound(self, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
+        """Returns the operands of a call by name, with the vectors of positions that the statement reads.
+
+        Raises:
+            OperandError, UnknownTensorError, ExtentError: as `bound_operands` does.
+        """
+        return bound_operands(self.spec.assignment, operands, named, out)
 
     @abstractmethod
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:

@@ -18,15 +18,16 @@ from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
 from mlir_sparse.compile.explain_build import explained
+from mlir_sparse.compile.index_operands import index_account
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
 from mlir_sparse.compile.statement_optimizer import DataSketches, rewriting_for, rewriting_for_types, sketches_of
 from mlir_sparse.compile.statement_plans import StatementPlans
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.notation import IndexVar
+from mlir_sparse.notation import IndexVar, tensors_given
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property, importing
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, bind, in_order, infer_extents, warn_of_dense
+from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 
@@ -52,12 +53,13 @@ class Kernel(StatementKernel):
         self._settings = settings
         self.threads = settings.threads
         self.deterministic = settings.deterministic
-        self.parameters = spec.assignment.inputs
+        self.parameters = tensors_given(spec.assignment)
+        self._inputs = spec.assignment.inputs  # with vectors of positions
+        self._has_vectors = self._inputs != self.parameters
         self._builds: dict[tuple[_Types, Rewriting | None], Build] = {}
         self._lock = Lock()
         self._plans = StatementPlans(spec, settings)
-        # The plans of the variants that were called.
-        self._taken: dict[_Types, Rewriting | None] = {}
+        self._taken: dict[_Types, Rewriting | None] = {}  # the plans of the variants that were called
         # The function of the last call, which is tried first: it returns None for operands that do not fit.
         self._last: DirectCall | None = None
 
@@ -71,7 +73,7 @@ class Kernel(StatementKernel):
         Raises:
             ScheduleError: for a number of threads below 1.
         """
-        runtime.within(threads, deterministic)
+        runtime.within(threads, deterministic)  # which checks them
         return self._with(threads=threads, deterministic=deterministic)
 
     def planned(self, optimize: str, data: DataSketches | None) -> Kernel:
@@ -121,6 +123,8 @@ class Kernel(StatementKernel):
             UnknownTensorError, OperandError, DTypeError, RankError: for operands that do not fit the kernel.
             ExtentError: for shapes that do not fit together.
         """
+        if self._has_vectors:
+            return self._call(self.bound(operands, named, out), out)
         last = self._last
         given = in_order(self.parameters, operands, named) if named else operands
         if last is not None and given is not None:
@@ -130,12 +134,12 @@ class Kernel(StatementKernel):
                 return returned
             if (converted := operand_check.with_tensors(given)) is not None:
                 return self(*converted, out=out)
-        return self._call(bind(self.spec.assignment, operands, named), out)
+        return self._call(self.bound(operands, named), out)
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result of a call like the last, for operands of any kind by position; None if they do not fit."""
-        last, instead = self._last, self._settings.instead
-        return None if last is None else repeated(last.direct, operands, out, self.spec.assignment, instead)
+        last, statement = self._last, self.spec.assignment
+        return None if last is None else repeated(last.direct, operands, out, statement, self._settings.instead)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
         with self._limits:
@@ -164,8 +168,7 @@ class Kernel(StatementKernel):
 
     def _as_written(self, bound: Mapping[str, Any], array: Any, given: Mapping[IndexVar, int] | None) -> Value:
         """Returns the result of the statement as it is written."""
-        shape = None if array is None else array.shape
-        values, extents, build = self._ready(bound, shape, given, as_written=True)
+        values, extents, build = self._ready(bound, getattr(array, "shape", None), given, as_written=True)
         return build.executable.run(values, extents, array)
 
     def _fast_path(
@@ -179,10 +182,9 @@ class Kernel(StatementKernel):
         self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
     ) -> runtime.Direct | None:
         """Returns the fast path of the program for operands like these, of any number of entries."""
-        direct = build.executable.direct(self.parameters, values)
-        if direct is None and not self.spec.assignment.op.reads_target:
-            direct = build.executable.repeated(values, extents, result)
-        return direct
+        direct = build.executable.direct(self._inputs, values)
+        again = direct is None and not self.spec.assignment.op.reads_target
+        return build.executable.repeated(values, extents, result) if again else direct
 
     @property
     def _own_limits(self) -> _native.Limits | None:
@@ -199,14 +201,14 @@ class Kernel(StatementKernel):
     def _ready(
         self,
         bound: Mapping[str, Any],
-        shape: tuple[int, ...] | None,
+        shape: tuple[int, ...] | None = None,
         given: Mapping[IndexVar, int] | None = None,
         *,
         as_written: bool = False,
     ) -> tuple[dict[str, Value], dict[str, int], Build]:
         """Returns the checked operands, the extents, and the build for the operands' storage."""
         types = dict(self.spec.inputs)
-        values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in self.parameters}
+        values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in self._inputs}
         shapes = {name: value.shape for name, value in values.items()}
         extents = infer_extents(self.spec.assignment, shapes, shape, given)
         check_static(self.spec.inputs, shapes)
@@ -227,7 +229,7 @@ class Kernel(StatementKernel):
         >>> C.nse, square.compute(A, A, out=C).storage.values
         (2, array([6., 6.]))
         """
-        values, extents, build = self._ready(bind(self.spec.assignment, operands, named), None)
+        values, extents, build = self._ready(self.bound(operands, named))
         with self._limits:
             return runtime.assemble(build.executable, build.identity, values, extents)
 
@@ -250,7 +252,7 @@ class Kernel(StatementKernel):
             StorageError: if the result has another structure; the values of `out` are undefined then.
             OperandError, DTypeError, ExtentError: for an `out` of other storage, element type or shape.
         """
-        bound = bind(self.spec.assignment, operands, named)
+        bound = self.bound(operands, named, out)
         if self.spec.output.encoding is None:
             return self._call(bound, out)
         target = operand_check.as_structure(out, self.spec.output)
@@ -268,7 +270,7 @@ class Kernel(StatementKernel):
             self._taken[types] = rewriting
             build = self._builds.get(key)
             if build is None:
-                inputs = tuple(zip(self.parameters, types, strict=True))
+                inputs = tuple(zip(self._inputs, types, strict=True))
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
                 spec = replace(self.spec, inputs=inputs, output=output, rewriting=rewriting)
                 build = Build.ready(spec.with_open_blocks().with_output_widths(), self.schedule)
@@ -335,8 +337,8 @@ class Kernel(StatementKernel):
         return self._plans.alternatives(self._data_of(operands, named) if operands or named else None)
 
     def _data_of(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> DataSketches:
-        types, bound = dict(self.spec.inputs), bind(self.spec.assignment, operands, named)
-        return sketches_of(self.spec, lambda name: operand_check.as_argument(name, bound[name], types[name]))
+        types, given = dict(self.spec.inputs), self.bound(operands, named)
+        return sketches_of(self.spec, lambda name: operand_check.as_argument(name, given[name], types[name]))
 
     @property
     def account(self) -> tuple[str, ...]:
@@ -352,7 +354,8 @@ class Kernel(StatementKernel):
         """
         if (operands or named) and self._settings.optimize != "off":
             return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
-        return explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
+        told = explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
+        return told + index_account(self.spec.assignment)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the kernel as machine code, which `load` reads without a compiler.
@@ -367,8 +370,7 @@ class Kernel(StatementKernel):
         if (other := self._for_any_values()) is not self:
             other.save(path)
             return
-        with self._lock:
-            # Kernels of one text share variants: what another was called with is not this one's.
+        with self._lock:  # kernels of one text share variants: what another was called with is not this one's
             builds = [self._builds[taken] for taken in self._taken.items()]
         if not builds:
             kinds = tuple(kind.with_default_widths() for _, kind in self.spec.inputs)
@@ -392,8 +394,7 @@ class Kernel(StatementKernel):
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Machine code stays in this process: another one compiles, or finds it in the cache on disk.
-        return Kernel, (self.spec, self.schedule, self._settings)
+        return Kernel, (self.spec, self.schedule, self._settings)  # another process compiles, or finds it on disk
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"

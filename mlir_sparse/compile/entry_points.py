@@ -22,7 +22,7 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.defined_tensor import reads_defined
-from mlir_sparse.compile.indexed_kernel import IndexedKernel, index_arrays, with_index_arrays
+from mlir_sparse.compile.index_operands import index_arrays, with_index_arrays
 from mlir_sparse.compile.kernel_settings import KernelSettings
 from mlir_sparse.compile.parse_text import parse, parsed_with
 from mlir_sparse.compile.repeated_calls import REPEATED
@@ -39,7 +39,6 @@ from mlir_sparse.notation import (
     Operator,
     Semiring,
     TensorVar,
-    index_vectors,
     under,
 )
 from mlir_sparse.notation import semiring as semiring_named
@@ -119,16 +118,15 @@ def compile(
         given = by_name(named, tensors)
         statement = parsed_with(text, given)
         given |= {} if isinstance(statement, Comprehension) else index_arrays(statement, given)
-        return _called(statement, compile_composed(parse, compile, text, given, asked))
+        return compile_composed(parse, compile, text, given, asked)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
         statement, given = text.spec.assignment, by_name(named, tensors) or dict(text.spec.inputs)
-        return _called(statement, _as_chosen(text, with_index_arrays(statement, given, out), out, options))
+        return _as_chosen(text, with_index_arrays(statement, given, out), out, options)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
-    vectors = index_arrays(assignment, declared) if isinstance(assignment, Assignment) else {}
-    made = _compiled_text(assignment, {**declared, **vectors}, out, options)
-    return _called(assignment, made) if vectors else made
+    declared |= index_arrays(assignment, declared) if isinstance(assignment, Assignment) else {}
+    return _compiled_text(assignment, declared, out, options)
 
 
 def _compiled_text(
@@ -340,7 +338,7 @@ def evaluate(
         result, call = evaluate_composed(parse, evaluate, text, given, asked)
         kernel = None if key is None else composed_kernel(parse, compile, REPEATED, text, given, asked, call)
         if kernel is not None:
-            REPEATED.keep(key, _called(statement, kernel), by_data=False)
+            REPEATED.keep(key, kernel, by_data=False)
         return result
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
@@ -360,7 +358,7 @@ def evaluate(
         part = _Part(options)
         result, several = evaluate_comprehension(comprehension, given, out, target, part, optimizes=optimizes)
         if target == "cpu":
-            REPEATED.keep(key, _called(assignment, several), by_data=several.depends_on_data)
+            REPEATED.keep(key, several, by_data=several.depends_on_data)
         return result
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     if target != "cpu":
@@ -374,11 +372,5 @@ def evaluate(
     made = _compiled_for(assignment, dict(values), out if array is None else "dense", options)
     result = made._call(values, array)
     if isinstance(made, Kernel) and not options.tuned:
-        REPEATED.keep(key, _called(assignment, made), by_data=depends_on_data(made.spec, options.optimize))
+        REPEATED.keep(key, made, by_data=depends_on_data(made.spec, options.optimize))
     return result
-
-
-def _called(assignment: Assignment | Comprehension, made: CompiledKernel) -> CompiledKernel:
-    """Returns a kernel as users call it: it makes the vectors that stand for index variables as values."""
-    indexed = isinstance(assignment, Assignment) and index_vectors(assignment)
-    return IndexedKernel(assignment, made) if indexed else made  # type: ignore[arg-type]

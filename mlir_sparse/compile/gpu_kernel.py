@@ -11,10 +11,11 @@ from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compile_options import chip_in
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.gpu_build import GpuBuild
+from mlir_sparse.compile.index_operands import index_account
 from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import AssignOp, IndexVar, reads
+from mlir_sparse.notation import AssignOp, IndexVar, reads, tensors_given
 from mlir_sparse.plan.library_products import library_product
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property
@@ -30,7 +31,7 @@ from mlir_sparse.runtime.device.device_operands import (
 )
 from mlir_sparse.runtime.device.run_launches import DeviceProgram
 from mlir_sparse.runtime.device.run_library_products import DeviceValue, run_product
-from mlir_sparse.spec import KernelSpec, bind, infer_extents
+from mlir_sparse.spec import KernelSpec, infer_extents
 from mlir_sparse.tensor import DeviceTensor
 
 __all__ = ["GpuKernel", "chip_of_target"]
@@ -90,7 +91,8 @@ class GpuKernel(StatementKernel):
 
     def __init__(self, spec: KernelSpec, chip: str, via: str = "auto", schedule: Schedule = STATIC) -> None:
         self.spec, self.chip, self.via, self.schedule = spec, chip, via, schedule
-        self.parameters = spec.assignment.inputs
+        self.parameters = tensors_given(spec.assignment)
+        self._inputs = spec.assignment.inputs  # with the vectors that stand for index variables as values
         if via == "library":
             self._by_library = library_product(spec), "asked for"
         self._programs: dict[tuple[TensorType, ...], DeviceProgram] = {}
@@ -134,17 +136,17 @@ class GpuKernel(StatementKernel):
                 on one device.
             ExtentError: for shapes that do not fit together.
         """
-        if not named:
+        if not named and self._inputs == self.parameters:
             call = self._prepared.get(_key(operands, out))
             if call is not None and (out is None or self._takes(call, operands, out)):
                 return call.run(operands, out)
-        return self._call(bind(self.spec.assignment, operands, named), out)
+        return self._call(self.bound(operands, named, out), out)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
         assert given is None, "extents that no operand tells are those of statements on the processor"
         device.count()  # raises if there is no driver
         types = dict(self.spec.inputs)
-        values = {name: as_device_argument(name, bound[name], types[name]) for name in self.parameters}
+        values = {name: as_device_argument(name, bound[name], types[name]) for name in self._inputs}
         target, given_out = None if out is None else as_device_output(out, self.spec.output), cast(Result, out)
         where = device_of(values if target is None else {**values, "out": target})
         operands = tuple(values.values())
@@ -196,7 +198,7 @@ class GpuKernel(StatementKernel):
     ) -> _Call:
         if self._product is not None:
             shape = tuple(extents[str(subscript)] for subscript in self.spec.assignment.target.subscripts)
-            return _LibraryCall(self._product, self.parameters, shape, where)
+            return _LibraryCall(self._product, self._inputs, shape, where)
         types = tuple(device_type_of(value) for value in values.values())
         with self._lock:
             program = self._programs.get(types)
@@ -205,9 +207,9 @@ class GpuKernel(StatementKernel):
         return program.prepare(values, extents, where, out)
 
     def _program(self, types: tuple[TensorType, ...]) -> DeviceProgram:
-        inputs = tuple(zip(self.parameters, types, strict=True))
+        inputs = tuple(zip(self._inputs, types, strict=True))
         build = self._build(replace(self.spec, inputs=inputs))
-        return DeviceProgram(build.launches, self.parameters, str(self.spec.assignment))
+        return DeviceProgram(build.launches, self._inputs, str(self.spec.assignment))
 
     @cached_property
     def _declared(self) -> GpuBuild:
@@ -249,7 +251,8 @@ class GpuKernel(StatementKernel):
         """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons."""
         if self._product is not None:
             return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
-        return f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
+        told = f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
+        return told + index_account(self.spec.assignment)
 
     def compile_for(self, *operands: Any) -> GpuKernel:
         """Compiles for operands with this storage, without a device, and returns the kernel.

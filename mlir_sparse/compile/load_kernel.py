@@ -11,7 +11,6 @@ from typing import Any
 from mlir_sparse import notation, runtime
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
-from mlir_sparse.compile.indexed_kernel import IndexedKernel
 from mlir_sparse.disk import refusing
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import FileFormatError
@@ -25,7 +24,7 @@ from mlir_sparse.text.shortened import shortened
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Kernel | IndexedKernel:
+def load(path: str | os.PathLike[str]) -> Kernel:
     """Loads a kernel that `Kernel.save` wrote, without MLIR.
 
     Args:
@@ -40,9 +39,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | IndexedKernel:
         return _loaded(path, *runtime.read_archive(path, cpu_features()))
 
 
-def _loaded(
-    path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]
-) -> Kernel | IndexedKernel:
+def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]) -> Kernel:
     pickled = base64.b64decode(index["pickled"])  # as trustworthy as the machine code beside it
     assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
 
@@ -63,7 +60,7 @@ def _loaded(
         build = Build(spec_of(types, again), steps.densified, schedule).given(steps, *machines)
         called, way = tuple(kind for _, kind in build.spec.inputs), loaded.spec.rewriting
         loaded._builds[called, way], loaded._taken[called] = build, way
-    return IndexedKernel(assignment, loaded) if notation.index_vectors(assignment) else loaded
+    return loaded
 
 
 def _steps(path: str | os.PathLike[str], text: str) -> ProgramSteps:

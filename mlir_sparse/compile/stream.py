@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile.entry_points import parse
-from mlir_sparse.compile.indexed_kernel import with_index_arrays
+from mlir_sparse.compile.index_operands import with_index_arrays
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cut_along_parts
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import ExtentError, OperandError, UnknownTensorError, UnsupportedError

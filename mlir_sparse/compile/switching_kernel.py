@@ -20,7 +20,7 @@ from mlir_sparse.notation import IndexVar
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.plan.vector_uses import VectorUse, vector_uses
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import KernelSpec, bind, in_order
+from mlir_sparse.spec import KernelSpec, in_order
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["switching"]
@@ -48,7 +48,7 @@ class _SwitchingKernel(Kernel):
         super().__init__(kernel.spec, kernel.schedule, kernel._settings)
         self._builds, self._lock = kernel._builds, kernel._lock
         self._uses = uses
-        at = self.parameters.index
+        at = self._inputs.index
         self._places = tuple((at(use.vector), at(use.tensor)) for use in uses)
         # The vectors, where zeros in arrays are all that calls look for.
         by_zeros = all(use.level == 0 and use.absent == 0 for use in uses)
@@ -64,6 +64,8 @@ class _SwitchingKernel(Kernel):
 
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the result, as `Kernel` does."""
+        if self._has_vectors:
+            return self._call(self.bound(operands, named, out), out)
         given = in_order(self.parameters, operands, named) if named else operands
         if self._small is not None and given is not None:
             returned: Result | None = repeated(self._small.direct, given, out, self.spec.assignment)
@@ -136,7 +138,7 @@ class _SwitchingKernel(Kernel):
         """Returns an account of the kernel, as `Kernel` does: with data, of the one that a call on it takes."""
         if not operands and not named:
             return f"{super().explain()}\n\nvectors{''.join(map(_choice, self._uses))}"
-        found = restored(self._uses, bind(self.spec.assignment, operands, named))
+        found = restored(self._uses, self.bound(operands, named))
         if found is None:
             return f"{super().explain(*operands, **named)}\n\nvectors\n  all are read from the storage that they have"
         return f"{self._for(found).explain()}\n\nvectors\n  {found}"

@@ -8,7 +8,7 @@ from typing import Any
 import dask.array
 
 from mlir_sparse.compile.entry_points import parse
-from mlir_sparse.compile.indexed_kernel import with_index_arrays
+from mlir_sparse.compile.index_operands import with_index_arrays
 from mlir_sparse.compile.statement_pieces import compile_pieces
 from mlir_sparse.dask.array_chunks import type_of_chunks
 from mlir_sparse.dask.cut_choice import cut_choices

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import compile as compile_statement
-from mlir_sparse.dtypes import REAL, DType
+from mlir_sparse.dtypes import INTEGER, REAL, DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, UnsupportedError
 from mlir_sparse.gradients.helper_tensors import helper_tensor
 from mlir_sparse.gradients.step_shapes import Shape, shapes_of_steps
 from mlir_sparse.gradients.value_structure import ValueStructure
-from mlir_sparse.notation import Assignment, Comprehension, is_mask
+from mlir_sparse.notation import Assignment, Comprehension, index_vectors, is_mask, tensors_given
 from mlir_sparse.notation.adjoint import AdjointStep, Helper
 from mlir_sparse.notation.adjoint.adjoint_of import statements_of
 from mlir_sparse.notation.adjoint.adjoint_steps import adjoint_of_steps
@@ -72,6 +72,7 @@ class DifferentiableProgram:
         for helper in self.helpers.values():
             kinds[helper.name] = TensorType(REAL, (None,) * len(helper.indices))
         for step in self.shape_steps:
+            kinds |= dict.fromkeys(index_vectors(step.core), TensorType(INTEGER, (None,)))
             if step.target in kinds:
                 continue
             if step.like and step.like in kinds:
@@ -156,7 +157,7 @@ class DifferentiableProgram:
         storage = self.kinds[step.target].encoding
         if step.target in self.outputs.values() and step.target not in self.structures:
             storage = None
-        given = [values[name] for name in step.core.inputs]
+        given = [values[name] for name in tensors_given(step.core)]
         kernel = self._kernel(number, step.core, given, "dense" if storage is None else storage)
         if storage is not None:
             found: Value = kernel(*given)
@@ -176,7 +177,7 @@ class DifferentiableProgram:
             structure = ValueStructure(known)
         statement = step.product
         ones = structure.ones(self.kinds[step.target].dtype.part)
-        given = [ones if one == step.on_pattern else values[one] for one in statement.inputs]
+        given = [ones if one == step.on_pattern else values[one] for one in tensors_given(statement)]
         kernel = self._kernel(number, statement, given, ones.encoding)
         found = kernel(*given)
         return structure.filled(structure.values_of(found))
@@ -184,7 +185,7 @@ class DifferentiableProgram:
     def _kernel(self, number: int, statement: Assignment, given: Sequence[Value], out: Any) -> Any:
         known = self._kernels.get(number)
         if known is None:
-            operands = dict(zip(statement.inputs, given, strict=True))
+            operands = dict(zip(tensors_given(statement), given, strict=True))
             known = compile_statement(statement, tensors=operands, out=out)
             self._kernels[number] = known
         return known
@@ -284,7 +285,7 @@ def program_of(
         else:
             steps.append(AdjointStep(statement))
     found = DifferentiableProgram(
-        steps, {name: types[name] for name in given.inputs}, {**structures, **wanted}, outputs
+        steps, {name: types[name] for name in tensors_given(given)}, {**structures, **wanted}, outputs
     )
     for name, made in outputs.items():
         if found.kinds[made].dtype.kind not in "fc":

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import parse
-from mlir_sparse.compile.indexed_kernel import refuse_index_values
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import MissingPackageError, OperandError, UnknownTensorError, UnsupportedError
 from mlir_sparse.gradients import DifferentiableProgram, ValueStructure, program_of
 from mlir_sparse.gradients.adjoint_entry import check_differentiable, check_ring
-from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar, tensors_given
 from mlir_sparse.spec import infer_output
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.identifiers import by_name
@@ -69,11 +68,11 @@ class JaxKernel:
     """
 
     def __init__(self, notation: Assignment, out: Any, fixed: Mapping[str, Any]) -> None:
-        refuse_index_values(notation, "ms.jax")
         self.notation, self._out = notation, out
+        self._inputs = tensors_given(notation)
         for name, value in fixed.items():
-            if name not in notation.inputs:
-                raise UnknownTensorError(f"expected an operand of {notation.inputs}, but got {name}")
+            if name not in self._inputs:
+                raise UnknownTensorError(f"expected an operand of {self._inputs}, but got {name}")
             if not isinstance(value, SparseTensor):
                 raise OperandError(
                     f"expected a SparseTensor as the structure of {name}, but got {type(value).__name__}: "
@@ -91,7 +90,7 @@ class JaxKernel:
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
         """Computes the result: an array, or the values on the pattern `out`."""
-        names = self.notation.inputs
+        names = self._inputs
         given = dict(zip(names, operands, strict=False)) | named
         if len(operands) > len(names) or set(given) != set(names) or len(given) != len(operands) + len(named):
             raise UnknownTensorError(
@@ -117,7 +116,7 @@ class JaxKernel:
         key = tuple((str(value.dtype), value.ndim) for value in values)
         if key not in self._functions:
             types = {}
-            for name, (dtype, rank) in zip(self.notation.inputs, key, strict=True):
+            for name, (dtype, rank) in zip(self._inputs, key, strict=True):
                 kind, structure = DType.of(dtype), self._structures.get(name)
                 types[name] = TensorType(kind, (None,) * rank) if structure is None else structure.type_of(kind)
             if self._out is None and infer_output(self.notation, types).encoding is not None:

@@ -8,10 +8,14 @@ the vectors.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mlir_sparse.notation.ast import Access, Assignment, Expr, IndexVar, children, reads
 from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.text.identifiers import generated_name
+
+if TYPE_CHECKING:
+    from mlir_sparse.notation.comprehension import Comprehension
 
 __all__ = ["index_vector", "index_vectors", "is_index_vector", "tensors_given", "with_index_vectors"]
 
@@ -43,12 +47,17 @@ def index_vectors(assignment: Assignment) -> dict[str, IndexVar]:
     >>> index_vectors(parse("y(i) = A(i,j) * j"))
     {'j.index': IndexVar(name='j')}
     """
-    names = [access.tensor for access in assignment.reads if is_index_vector(access.tensor)]
-    return {name: IndexVar(name.removesuffix(f".{_ROLE}")) for name in names}
+    found: dict[str, IndexVar] = {}
+    for access in assignment.reads:
+        if is_index_vector(access.tensor):
+            (place,) = access.subscripts  # a derivative may give the variable another name than the vector has
+            known = place if isinstance(place, IndexVar) else IndexVar(access.tensor.removesuffix(f".{_ROLE}"))
+            found.setdefault(access.tensor, known)
+    return found
 
 
-def tensors_given(assignment: Assignment) -> tuple[str, ...]:
-    """Returns the tensors that a statement reads, without vectors of positions.
+def tensors_given(assignment: Assignment | Comprehension) -> tuple[str, ...]:
+    """Returns the tensors that a statement or a comprehension reads, without vectors of positions.
 
     >>> from mlir_sparse.notation.notation_parser import parse
     >>> tensors_given(parse("y(i) = A(i,j) * j"))

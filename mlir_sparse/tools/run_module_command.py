@@ -14,7 +14,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.indexed_kernel import with_index_arrays
+from mlir_sparse.compile.index_operands import with_index_arrays
 from mlir_sparse.compile.modules import ModuleFunction
 from mlir_sparse.errors import ExtentError, OperandError, ProgramError, UnknownTensorError
 from mlir_sparse.notation import Assignment, IndexVar, tensors_given

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import evaluate, parse
-from mlir_sparse.compile.indexed_kernel import refuse_index_values
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -26,6 +25,7 @@ from mlir_sparse.notation import (
     Monoid,
     Operator,
     TensorVar,
+    tensors_given,
     walk,
 )
 from mlir_sparse.spec import infer_output
@@ -98,15 +98,15 @@ class TorchKernel:
     """
 
     def __init__(self, notation: Assignment | Comprehension, out: Any, fixed: Mapping[str, Any]) -> None:
-        refuse_index_values(notation, "ms.torch")
         self._given = (notation, out, dict(fixed))
         self._torch = import_torch()
         self._operator = program_operator()
         self.notation, self._out = notation, out
+        self._inputs = tensors_given(notation)
         self._structures_of = StructuresOfTorch()
         for name in fixed:
-            if name not in notation.inputs:
-                raise UnknownTensorError(f"expected an operand of {notation.inputs}, but got {name}")
+            if name not in self._inputs:
+                raise UnknownTensorError(f"expected an operand of {self._inputs}, but got {name}")
             check_differentiable(name, fixed[name] if not is_torch(fixed[name]) else None)
         self._fixed = {name: self._structure(name, value) for name, value in fixed.items()}
         self._programs: OrderedDict[tuple[Any, ...], DifferentiableProgram] = OrderedDict()
@@ -176,7 +176,7 @@ class TorchKernel:
                 f"`{self.notation}` with out={self._out!r}: call it outside of the compiled function"
             )
         types = {}
-        for name, (dtype, rank) in zip(self.notation.inputs, parts, strict=True):
+        for name, (dtype, rank) in zip(self._inputs, parts, strict=True):
             kind = DType.of(dtype.removeprefix("torch."))
             structure = self._fixed.get(name)
             types[name] = TensorType(kind, (None,) * int(rank)) if structure is None else structure.type_of(kind)
@@ -192,7 +192,7 @@ class TorchKernel:
         return {self.notation.target.tensor: pattern}
 
     def _bound(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
-        names = self.notation.inputs
+        names = self._inputs
         if len(operands) > len(names):
             raise OperandError(f"expected at most {len(names)} operands ({', '.join(names)}), but got {len(operands)}")
         given = dict(zip(names, operands, strict=False))
@@ -208,7 +208,7 @@ class TorchKernel:
     def _values(self, operands: list[Any]) -> tuple[list[Any], dict[str, ValueStructure]]:
         """Returns operands as strided tensors, and the structures of those that are sparse."""
         values, structures = [], dict(self._fixed)
-        for name, operand in zip(self.notation.inputs, operands, strict=True):
+        for name, operand in zip(self._inputs, operands, strict=True):
             if isinstance(operand, SparseTensor):
                 structures[name] = self._known(name, operand)
                 values.append(as_values(operand))
@@ -243,7 +243,7 @@ class TorchKernel:
         return self._torch.from_numpy(array.copy())
 
     def _program(self, values: list[Any], structures: dict[str, ValueStructure]) -> DifferentiableProgram:
-        names = self.notation.inputs
+        names = self._inputs
         dtypes = tuple(value.dtype for value in values)
         key: tuple[Any, ...] = (dtypes, tuple((name, id(structures[name])) for name in names if name in structures))
         if isinstance(self.notation, Comprehension):
@@ -288,7 +288,7 @@ class TorchKernel:
             return {}
         _check_structural(self.notation, types)
         ones: dict[str, Any] = {}
-        for operand, value in zip(self.notation.inputs, values, strict=True):
+        for operand, value in zip(self._inputs, values, strict=True):
             structure = structures.get(operand)
             if structure is not None:
                 ones[operand] = structure.filled(structure.inside().astype(types[operand].dtype.numpy))

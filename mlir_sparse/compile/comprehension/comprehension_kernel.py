@@ -17,10 +17,11 @@ from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileSta
 from mlir_sparse.compile.comprehension.comprehension_run import StatementRun, StatementStep, run, writable_targets
 from mlir_sparse.compile.comprehension.repeated_steps import RepeatedSteps, repeated_steps
 from mlir_sparse.compile.cpu_build import STAGES, Stage
+from mlir_sparse.compile.index_operands import with_index_arrays
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import ExtentError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, with_explicit_sums
+from mlir_sparse.notation import Assignment, Comprehension, is_index_vector, with_explicit_sums
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import bind_parameters, in_order, infer_output, shape_text
@@ -71,8 +72,9 @@ class ComprehensionKernel(CompiledKernel):
                 compute each as it is written.
         """
         self.comprehension = comprehension
-        self.parameters = comprehension.inputs
-        self.types = {name: types[name] for name in self.parameters}
+        self._inputs = comprehension.inputs  # with vectors of positions
+        self.parameters = tuple(name for name in self._inputs if not is_index_vector(name))
+        self.types = {name: types[name] for name in self._inputs}
         self._strict = not comprehension.name
         self._storage = storage
         self._compile = compile_statement
@@ -108,15 +110,17 @@ class ComprehensionKernel(CompiledKernel):
             ExtentError: for shapes that do not fit together.
         """
         last = self._last
-        if last is not None and out is None:
+        if last is not None and out is None and self._inputs == self.parameters:
             again = in_order(self.parameters, operands, named) if named else operands
             found = None if again is None else last.run(again)
             if found is not None:
                 return found
-        return self._call(self._bind(operands, named), out)
+        return self._call(self._bind(operands, named, out), out)
 
-    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
         given = bind_parameters(self.parameters, operands, named)
+        if self._strict:
+            given = with_index_arrays(self.comprehension.statements[0], given, out)
         check_given(self.comprehension, given, called=True)
         return given
 
@@ -132,8 +136,8 @@ class ComprehensionKernel(CompiledKernel):
             if results[name] is not target:
                 np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 needs a cast
                 results[name] = target
-        if not any(name in self.parameters for name in self._waits):
-            self._last = repeated_steps(self.parameters, dict(given), steps, self.comprehension.results)
+        if not any(name in self._inputs for name in self._waits):
+            self._last = repeated_steps(self._inputs, dict(given), steps, self.comprehension.results)
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
 
@@ -291,7 +295,7 @@ class ComprehensionKernel(CompiledKernel):
             return prepared[-1]
         if self._sketches is None or self._unknown():
             return None
-        shapes = zip(self.parameters, self._sketches.sketches, strict=True)
+        shapes = zip(self._inputs, self._sketches.sketches, strict=True)
         return self._steps_for({name: sketch.shape for name, sketch in shapes}, {}, {})
 
     def _statements(self) -> tuple[tuple[Assignment, StatementKernel], ...]:

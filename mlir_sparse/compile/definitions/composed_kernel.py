@@ -23,9 +23,11 @@ from mlir_sparse.compile.definitions.composed_calls import (
 )
 from mlir_sparse.compile.definitions.composed_for_operands import Parse
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor, Signature
+from mlir_sparse.compile.index_operands import with_index_arrays
 from mlir_sparse.compile.repeated_calls import RepeatedCalls
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CoordinatesError, OperandError, UnknownTensorError, UnsupportedError
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, is_index_vector
 from mlir_sparse.spec import Alternative, bind_parameters, how_to_pass, in_order
 from mlir_sparse.text.shortened import shortened
 
@@ -42,6 +44,7 @@ class ComposedKernel(CompiledKernel):
         kernel: the kernel of the composed statement.
         signatures: by name, those of the defined tensors.
         by_selections: compiles the statement for operands by name without gathers, which refuse rows without an entry.
+        written: the statement as the user wrote it.
     """
 
     def __init__(
@@ -50,19 +53,22 @@ class ComposedKernel(CompiledKernel):
         kernel: CompiledKernel,
         signatures: Mapping[str, Signature],
         by_selections: Callable[..., ComposedKernel],
+        written: Assignment | Comprehension,
     ) -> None:
         self._composed = call
+        self._written = written
         self.kernel = kernel
         self._signatures = dict(signatures)
-        self.parameters = call.inputs
+        self.parameters = tuple(name for name in call.inputs if not is_index_vector(name))
+        self._has_vectors = self.parameters != call.inputs
         self._by_selections = by_selections
         self._instead: ComposedKernel | None = None
         self._with_gaps: WeakSet[DefinedTensor] = WeakSet()
         self._has_gaps = False
-        self._order = kernel.parameters if isinstance(kernel, Kernel) else ()
+        self._order = kernel.parameters if isinstance(kernel, Kernel) and not self._has_vectors else ()
         # By place, the signature of a defined tensor; None for others.
         self._wanted = tuple(map(self._signatures.get, self.parameters))
-        self._places = _places(call, self._order, self._signatures)
+        self._places = () if self._has_vectors else _places(call, self._order, self._signatures)
 
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the result; see `Kernel`.
@@ -77,7 +83,7 @@ class ComposedKernel(CompiledKernel):
                 return self.kernel(*data, out=out)
         if self._has_gaps and not self._with_gaps.isdisjoint(_defined(operands, named)):
             return self._other(operands, named)(*operands, out=out, **named)
-        bound = self._operands(operands, named)
+        bound = self._operands(operands, named, out)
         try:
             if self._composed.joined or bound.keys() != set(self._order):
                 return self._composed.run(lambda array: self.kernel(out=array, **bound), _checked(out))
@@ -115,7 +121,7 @@ class ComposedKernel(CompiledKernel):
             self._instead = self._by_selections(given=bind_parameters(self.parameters, operands, named))
         return self._instead
 
-    def _operands(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    def _operands(self, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
         if not named and len(operands) == len(self.parameters):
             bound: Mapping[str, Any] = dict(zip(self.parameters, operands, strict=True))
         elif not operands and named.keys() == set(self.parameters):
@@ -125,6 +131,8 @@ class ComposedKernel(CompiledKernel):
             self._check_names(bound)
         for name, signature in self._signatures.items():
             self._check(name, bound[name], signature)
+        if self._has_vectors and isinstance(self._written, Assignment):
+            bound = with_index_arrays(self._written, bound, out)
         return self._composed.operands(bound)
 
     def _check_names(self, bound: Mapping[str, Any]) -> None:
@@ -188,7 +196,7 @@ class ComposedKernel(CompiledKernel):
 
     def compute(self, /, *operands: Any, out: Any, **named: Any) -> Any:
         """Runs the numeric phase: computes the values of a result with a given structure."""
-        given = self._operands(operands, named)
+        given = self._operands(operands, named, out)
         try:
             return self._composed.run(lambda array: self.kernel.compute(out=array, **given), _checked(out))
         except CoordinatesError:
@@ -318,6 +326,6 @@ def _kernel(
     signatures = {name: value.signature for name, value in given.items() if isinstance(value, DefinedTensor)}
     options = _storage_of(options)
     # No data are kept with the kernel: it gets those of a call.
-    return ComposedKernel(
-        call, kernel, signatures, partial(compile_composed, parse, compile_text, text, gathers=False, options=options)
-    )
+    again = partial(compile_composed, parse, compile_text, text, gathers=False, options=options)
+    operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
+    return ComposedKernel(call, kernel, signatures, again, parse(text, **operators))

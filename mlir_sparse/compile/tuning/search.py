@@ -102,7 +102,8 @@ class Search:
         first.begin(self._watch)
         self._watch.start()
         to_formats, to_inner, to_orders, to_again, to_end = _ENDS
-        best = self._stage(first, (Candidate(encodings=e) for e in combinations(self._values, formats)), to_formats)
+        stored = {name: self._values[name] for name in self._base.parameters}
+        best = self._stage(first, (Candidate(encodings=e) for e in combinations(stored, formats)), to_formats)
         self._forget(best.what)
         best = self._inside(best, to_inner)
         order, variants = best, self._variants(best.what)
@@ -189,7 +190,8 @@ class Search:
 
     def _checked(self, candidate: Candidate) -> Prepared:
         values = self.values(candidate)
-        kernel, operands = kernel_of(self._base, candidate), tuple(values.values())
+        kernel = kernel_of(self._base, candidate)
+        operands = tuple(values[name] for name in kernel.parameters)
         _, _, build = kernel._ready(values, None)  # compiled before the clock runs
         code = build.identity, build.executable.module.object_file(), candidate.threads
         if self._known.setdefault(code, candidate) is not candidate:

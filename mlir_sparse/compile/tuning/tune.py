@@ -12,7 +12,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile as compile_kernel
 from mlir_sparse.compile.entry_points import parse
-from mlir_sparse.compile.indexed_kernel import IndexedKernel, refuse_index_values
+from mlir_sparse.compile.index_operands import bound_operands
 from mlir_sparse.compile.tuning.progress_bar import bar
 from mlir_sparse.compile.tuning.schedule_candidates import Candidate, storage_name
 from mlir_sparse.compile.tuning.search import Search, kernel_of
@@ -26,7 +26,6 @@ from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import bind, bind_parameters, check_names
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
 from mlir_sparse.text.given_arguments import shown as text_shown
@@ -60,7 +59,7 @@ class Tuning:
 
     def arrange(self, /, *operands: Any, **named: Any) -> tuple[Value, ...]:
         """Returns operands in the kernel's storage and order."""
-        bound = bind(self.kernel.spec.assignment, operands, named)
+        bound = self.kernel.bound(operands, named)
         return tuple(
             stored_as(operand_check.value_of(name, bound[name]), self.encodings[name])
             for name in self.kernel.parameters
@@ -130,15 +129,12 @@ def tune(
     if not isinstance(said, int | float | np.integer | np.floating) or not said > 0:
         raise OperandError(f"expected a budget of more than 0 seconds, but got {text_shown(budget)}")
     given = by_name(named, tensors)
-    if isinstance(kernel, IndexedKernel):
-        kernel = kernel.assignment  # which is refused by name
     if isinstance(kernel, Kernel) and (out is not None or semiring is not None):
         raise OperandError("expected out= and semiring= with notation only, but got them for a kernel, which has both")
     base = kernel if isinstance(kernel, Kernel) else _compiled(kernel, operands, given, out, semiring)
     tensors_given = {name: value for name, value in given.items() if not _is_operator(value)}
-    bound = bind(base.spec.assignment, operands, tensors_given)
-    types = dict(base.spec.inputs)
-    values = {name: operand_check.as_argument(name, bound[name], types[name]) for name in base.parameters}
+    bound = base.bound(operands, tensors_given)
+    values = {name: operand_check.as_argument(name, bound[name], kind) for name, kind in base.spec.inputs}
     problem = TuningKey.of(base.spec, values, formats_text(formats))
     found = None if fresh else problem.found()
     if found is not None:
@@ -160,14 +156,10 @@ def _compiled(
         raise UnsupportedError(
             f"expected one statement without ranges to tune, but got '{parsed}': tune its statements apart"
         )
-    refuse_index_values(parsed, "tune")
     tensors = {name: value for name, value in given.items() if name not in operators}
-    data = bind_parameters(parsed.inputs, operands, tensors)
-    check_names(parsed, tuple(data))
+    data = bound_operands(parsed, operands, tensors)
     types = {name: operand_check.type_of(operand_check.value_of(name, value)) for name, value in data.items()}
     compiled = compile_kernel(parsed, out=out, tensors=types, semiring=semiring)
-    if isinstance(compiled, IndexedKernel):  # of a semiring whose products are positions
-        refuse_index_values(compiled.assignment, "tune")
     assert isinstance(compiled, Kernel), "comprehensions are refused above"
     return compiled
 
@@ -189,7 +181,7 @@ def _remembered(base: Kernel, found: TuningRecord) -> Tuning:
 
 def _tuning(base: Kernel, best: Candidate, table: Table, *, remembered: bool) -> Tuning:
     kernel = kernel_of(base, best)
-    encodings = {name: kind.encoding for name, kind in kernel.spec.inputs}
+    encodings = {name: kind.encoding for name, kind in kernel.spec.inputs if name in kernel.parameters}
     return Tuning(kernel, best.schedule, encodings, best.threads, table, remembered)
 
 
