@@ -135,15 +135,17 @@ def _function_of(program: DifferentiableProgram) -> Any:
     adjoints: dict[str, Any] = {}
     reals = tuple(name for name, kind in program.types.items() if kind.dtype.kind in "fc")
 
+    def kinds() -> list[Any]:
+        # An index as a value has 64 bits, which results have only where JAX has such types (jax_enable_x64).
+        return [jax.dtypes.canonicalize_dtype(program.dtype_of(name).numpy) for name in program.outputs.values()]
+
     def on_host(*values: Any) -> tuple[Any, ...]:
-        return tuple(program([np.asarray(value) for value in values]))
+        found = program([np.asarray(value) for value in values])
+        return tuple(one.astype(kind, copy=False) for one, kind in zip(found, kinds(), strict=True))
 
     def run(*values: Any) -> tuple[Any, ...]:
         sizes = program.result_shapes([value.shape for value in values])
-        outputs = program.outputs.values()
-        results = tuple(
-            jax.ShapeDtypeStruct(size, program.dtype_of(name).numpy) for size, name in zip(sizes, outputs, strict=True)
-        )
+        results = tuple(map(jax.ShapeDtypeStruct, sizes, kinds()))
         return tuple(jax.pure_callback(on_host, results, *values, vmap_method="sequential"))
 
     def forward(*values: Any) -> tuple[Any, Any]:
