@@ -604,10 +604,12 @@ def test_stages_are_shown(spmv: ms.UserModule) -> None:
     assert "linalg.matvec" in spmv.ir("source")
     assert "memref.load" in spmv.ir()
     assert "llvm.func" in spmv.ir("llvm")
-    assert [step.name for step in spmv.passes()][:4] == [
+    assert [step.name for step in spmv.passes()][:6] == [
         "input",
         "linalg-generalize-named-ops",
+        "lower-affine",
         "check-assembled-tensors",
+        "check-accesses",
         "generate-runtime-verification",
     ]
     with pytest.raises(ms.UnsupportedError, match="expected a stage of source, buffers"):
