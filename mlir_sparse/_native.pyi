@@ -186,6 +186,7 @@ class Partition:
         combine: str,
         reached: int = -1,
         weight: int = 1,
+        combining: int = 0,
     ) -> None: ...
 
 class Limits:
