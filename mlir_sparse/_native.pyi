@@ -93,6 +93,7 @@ class Launcher:
 
 # object.cpp
 loads_objects: bool
+guards_programs: bool
 
 class SizedLauncher:
     def __init__(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse import _native
 
 PROGRAMS = """
 func.func @load(%a: memref<?xf64>, %i: index) -> f64 {
@@ -308,3 +313,112 @@ def test_an_assertion_of_the_user_has_its_place() -> None:
     with pytest.raises(ms.ProgramError, match="one that failed: too\nmany") as caught:
         m.f(False)
     assert caught.value.line == 3
+
+
+WILD = """
+func.func @read(%n: i64) -> f64 {
+  %0 = llvm.inttoptr %n : i64 to !llvm.ptr
+  %1 = llvm.load volatile %0 : !llvm.ptr -> f64
+  return %1 : f64
+}
+func.func @call(%n: i64) {
+  %0 = llvm.inttoptr %n : i64 to !llvm.ptr
+  llvm.call %0() : !llvm.ptr, () -> ()
+  return
+}
+func.func @copy(%n: i64, %bytes: i64) {
+  %0 = llvm.inttoptr %n : i64 to !llvm.ptr
+  "llvm.intr.memcpy"(%0, %0, %bytes) <{isVolatile = true}> : (!llvm.ptr, !llvm.ptr, i64) -> ()
+  return
+}
+func.func private @printMemrefInd(memref<*xindex>)
+func.func @deep(%n: index) {
+  %c1 = arith.constant 1 : index
+  %a = memref.alloca() : memref<100xindex>
+  %u = memref.cast %a : memref<100xindex> to memref<*xindex>
+  memref.store %n, %a[%c1] : memref<100xindex>
+  func.call @deep(%n) : (index) -> ()
+  call @printMemrefInd(%u) : (memref<*xindex>) -> ()
+  return
+}
+func.func @trap() {
+  "llvm.intr.trap"() : () -> ()
+  return
+}
+func.func private @malloc(i64) -> !llvm.ptr
+func.func @allocate(%n: i64) -> i64 {
+  %0 = call @malloc(%n) : (i64) -> !llvm.ptr
+  %1 = llvm.ptrtoint %0 : !llvm.ptr to i64
+  return %1 : i64
+}
+"""
+guarded = pytest.mark.skipif(
+    not _native.guards_programs, reason="expected Linux, and no sanitizer: those hear signals themselves"
+)
+
+
+@pytest.fixture(scope="module")
+def wild() -> ms.UserModule:
+    return ms.module(WILD)
+
+
+@guarded
+@pytest.mark.parametrize(
+    ("name", "operands", "said"),
+    [
+        ("read", (0,), r"went to the address 0x0 \(SIGSEGV\)"),
+        ("read", (1 << 62,), r"went to no address \(SIGSEGV\)"),
+        ("call", (16,), r"went to the address 0x10 \(SIGSEGV\)"),
+        ("copy", (16, 100), r"went to the address 0x1. \(SIGSEGV\)"),
+        ("copy", (16, 1 << 20), r"went to the address 0x\w+ \(SIGSEGV\)"),
+        ("deep", (1,), r"calls and arrays fit on the stack, but it overflowed \(SIGSEGV\)"),
+        ("trap", (), r"one that it refused \(SIGILL\)"),
+        ("allocate", (1 << 62,), "but got none of 4611686018427387904 bytes"),
+    ],
+)
+def test_a_signal_ends_the_call_alone(wild: ms.UserModule, name: str, operands: tuple[int, ...], said: str) -> None:
+    before = signal.getsignal(signal.SIGSEGV)
+    for _ in range(3):  # the next one is heard too
+        with pytest.raises(ms.ProgramError, match=said):
+            wild[name](*operands)
+    assert signal.getsignal(signal.SIGSEGV) == before
+
+
+@guarded
+def test_a_signal_in_a_thread_ends_its_call(wild: ms.UserModule) -> None:
+    ends: list[str] = []
+
+    def work() -> None:
+        for name in ("read", "deep") * 20:
+            try:
+                wild[name](0)
+            except ms.ProgramError as error:
+                ends.append(error.message.rpartition(", but")[2])
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ends) == 6 * 40
+    assert len(set(ends)) == 2
+
+
+@guarded
+@pytest.mark.parametrize("faults", ["", "faulthandler.enable()"])
+def test_a_signal_of_others_is_theirs(faults: str) -> None:
+    """Before, beside and after programs: a thread that is in none dies as ever, and with its handler."""
+    script = f"""
+import ctypes, faulthandler, sys, threading
+import mlir_sparse as ms
+{faults}
+m = ms.module({WILD!r})
+try:
+    m.read(0)
+except ms.ProgramError:
+    print("ended", flush=True)
+ctypes.string_at(0)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=False)
+    assert (ran.returncode, ran.stdout) == (-signal.SIGSEGV, "ended\n")
+    assert ("Fatal Python error: Segmentation fault" in ran.stderr) == bool(faults)
