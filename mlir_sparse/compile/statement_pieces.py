@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import isinf
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
+from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.errors import SparseError, UnsupportedError
 from mlir_sparse.notation import (
     Access,
     Apply,
@@ -35,7 +37,7 @@ from mlir_sparse.spec import extreme_or
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["StatementPieces", "combined", "compile_pieces", "compile_sum", "cut_along_parts"]
+__all__ = ["StatementPieces", "combined", "compile_ahead", "compile_pieces", "compile_sum", "cut_along_parts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,11 @@ class StatementPieces:
         assert isinstance(found, TensorType)  # of one statement
         return found
 
+    def compile_ahead(self) -> None:
+        """Compiles all kernels before their first calls, so that pickles of them have their machine code."""
+        for kernel in (self.kernel, *self.combines):
+            compile_ahead(kernel)
+
     def joined(self, results: Sequence[Any], number: int = 0) -> Any:
         """Returns what a cut has divided, given the results of all its pieces in order.
 
@@ -78,6 +85,13 @@ class StatementPieces:
             return np.concatenate(results, axis)
         assert combine is not None
         return combined(combine, results)
+
+
+def compile_ahead(kernel: CompiledKernel | None) -> None:
+    """Compiles a kernel before its first call; what fails to compile is named where it is called."""
+    if isinstance(kernel, Kernel):
+        with suppress(SparseError):
+            kernel.compile_ahead()
 
 
 def combined(combine: CompiledKernel, results: Sequence[Any]) -> Any:

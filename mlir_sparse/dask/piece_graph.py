@@ -16,7 +16,7 @@ from dask.base import tokenize
 from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
-from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_sum
+from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_ahead, compile_sum
 from mlir_sparse.dask.array_chunks import chunk_bytes, nbytes_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
@@ -322,6 +322,10 @@ class _Sum:
     def __dask_tokenize__(self) -> Any:
         return repr(self.kernel)
 
+    def __reduce__(self) -> Any:
+        compile_ahead(self.kernel)
+        return _Sum, (self.kernel,)
+
 
 def _added(total: _Sum, results: Sequence[Any]) -> Any:
     return combined(total.kernel, results)
@@ -337,6 +341,7 @@ class _Kernel:
         return str(self.pieces.cuts), repr(self.pieces.kernel)
 
     def __reduce__(self) -> Any:
+        self.pieces.compile_ahead()  # here, rather than by each worker
         return _kernel_here, (__version__, self.pieces)
 
 
