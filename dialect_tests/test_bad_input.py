@@ -137,11 +137,11 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
         "expected each index variable once in the target, but got `i` again.* give each dimension a variable",
     ),
     (
-        "y(2*i) = x(i)",
+        "y(i - 1) = x(i)",
         {"x": X},
-        ms.NotationError,
+        ms.ExtentError,
         "1:3",
-        "expected plain index variables in the target, but got `2[*]i`",
+        "expected subscript i - 1 of y to stay within 0 to 1 .*but got -1 to 1",
     ),
     # Text outside the grammars.
     (

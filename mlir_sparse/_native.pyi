@@ -93,7 +93,6 @@ class Launcher:
 
 # object.cpp
 loads_objects: bool
-guards_programs: bool
 
 class SizedLauncher:
     def __init__(
@@ -187,7 +186,6 @@ class Partition:
         combine: str,
         reached: int = -1,
         weight: int = 1,
-        combining: int = 0,
     ) -> None: ...
 
 class Limits:

@@ -52,19 +52,19 @@ def test_what_has_a_meaning_passes(text: str) -> None:
             ),
         ),
         (
-            "y(2*i) = x(i)",
+            "y(I(i)) = x(i)",
             3,
             (
-                "expected plain index variables in the target, but got `2*i` in `y(2*i)`; "
-                "substitute a variable for it and adapt the right side"
+                "expected sums of index variables in the target, but got `I(i)` in `y(I(i))`; "
+                "multiply by a sparse matrix with one entry a row, at these places"
             ),
         ),
         (
-            "y(0) = x(i)",
-            3,
+            "y(2*i) = y(2*i) + x(i)",
+            10,
             (
-                "expected plain index variables in the target, but got `0` in `y(0)`; "
-                "substitute a variable for it and adapt the right side"
+                "expected `y(2*i)` to be assigned alone, but got it read too; add to it by `+=`, or "
+                "read it by another name"
             ),
         ),
         (

@@ -98,7 +98,8 @@ def test_python_builds_ranges() -> None:
         ("y(i) = x(i) where i 0:2", "0", "expected `in` and the range of `i`, as in `i in 0:2`, but got `0`"),
         ("y(i) = x(i) where i in 0", "", "expected `:` and the end of the range of `i`, but got the end of the text"),
         ("y(i) = x(i) where i in 0:N", "N", "expected an integer in the range of `i`, but got `N`; only a compreh"),
-        ("y(i) = x(i) where i in 0:z(1)", "z(", "expected an integer in the range of `i`, but got `z`; only a compr"),
+        ("y(i) = x(i) where i in 0:z(1)*2", "*2", "expected an operator or the end of the text, but got `*`"),
+        ("y(i) = x(i) where k in 0:z(1)", "k in", "expected a range of an index variable of the statement, but got `k"),
         ("y(i) = x(i) where i in 0:9999999999999999999", "99", "expected an integer of 64 bits, but got"),
         ("y(i) = x(i) where i in 3:2", "i in 3", "expected a range of `i` that ends at or after its start, but got 3"),
         ("y(i) = x(i) where k in 0:2", "k in", "expected a range of an index variable of the statement, but got `k in"),
@@ -149,7 +150,7 @@ def test_mistakes_in_ranges_have_a_place(text: str, place: str, message: str) ->
         ("def f(float(M) x) -> (y) { y(i) = x(i) y = x(i) }", "y = ", "expected 1 subscript on `y`, as in `y(i)`, but"),
         ("def f(float(M) x) -> (y) { y(x) = x(x) }", "x(x)", "expected `x` to name a tensor or an index variable, bu"),
         ("def f(float(M) x) -> (y) { y(t) = x(t) t(i) = x(i) }", "t) =", "expected `t` to name a tensor or an index v"),
-        ("def f(float(M) x) -> (y) { y(M) = x(i) }", "M) =", "expected plain index variables in the target, but got"),
+        ("def f(float(M) x) -> (y) { y(x(i)) = x(i) }", "x(i)) =", "expected sums of index variables in the target"),
         ("def f(float(M) x) -> (y) { y(i) = M(i) }", "M(i)", "expected `M` to name a size, but got it with subscripts"),
         ("def f(float(M) x) -> (y) { M = x(i) y = M }", "M = ", "expected a tensor to assign to, but got the size `M`"),
         (

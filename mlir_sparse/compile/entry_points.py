@@ -22,7 +22,7 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.defined_tensor import reads_defined
-from mlir_sparse.compile.index_operands import index_arrays, with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.kernel_settings import KernelSettings
 from mlir_sparse.compile.parse_text import parse, parsed_with
 from mlir_sparse.compile.repeated_calls import REPEATED
@@ -39,6 +39,7 @@ from mlir_sparse.notation import (
     Operator,
     Semiring,
     TensorVar,
+    refuse_affine_targets,
     under,
 )
 from mlir_sparse.notation import semiring as semiring_named
@@ -117,15 +118,16 @@ def compile(
 
         given = by_name(named, tensors)
         statement = parsed_with(text, given)
-        given |= {} if isinstance(statement, Comprehension) else index_arrays(statement, given)
+        given = given if isinstance(statement, Comprehension) else with_made_operands(statement, given)
         return compile_composed(parse, compile, text, given, asked)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
         statement, given = text.spec.assignment, by_name(named, tensors) or dict(text.spec.inputs)
-        return _as_chosen(text, with_index_arrays(statement, given, out), out, options)
+        return _as_chosen(text, with_made_operands(statement, given, out), out, options)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
-    declared |= index_arrays(assignment, declared) if isinstance(assignment, Assignment) else {}
+    if isinstance(assignment, Assignment):
+        declared = with_made_operands(assignment, declared)
     return _compiled_text(assignment, declared, out, options)
 
 
@@ -228,6 +230,8 @@ def _statement(
     declared = {name: value for name, value in given.items() if not isinstance(value, Operator | Monoid)}
     parsed = parsed_with(text, given)
     ring = semiring_named("plus_times" if chosen is None else chosen)
+    if ring != semiring_named("plus_times"):
+        refuse_affine_targets(parsed, f"semiring={ring.name}")
     if isinstance(parsed, Comprehension):
         return replace(parsed, statements=tuple(under(one, ring) for one in parsed.statements)), declared
     return under(parsed, ring), declared
@@ -330,7 +334,7 @@ def evaluate(
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         given = by_name(named, tensors)
         statement = parsed_with(text, given)
-        given |= {} if isinstance(statement, Comprehension) else index_arrays(statement, given, out)
+        given = given if isinstance(statement, Comprehension) else with_made_operands(statement, given, out)
         with importing():
             from mlir_sparse.compile.definitions.composed_calls import evaluate_composed  # for definitions only
             from mlir_sparse.compile.definitions.composed_kernel import composed_kernel
@@ -344,11 +348,11 @@ def evaluate(
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
         given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
-        given = with_index_arrays(text.spec.assignment, given, out)
+        given = with_made_operands(text.spec.assignment, given, out)
         return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
     assignment, given = _statement(text, by_name(named, tensors), semiring)
     if isinstance(assignment, Assignment):
-        given = with_index_arrays(assignment, given, out)
+        given = with_made_operands(assignment, given, out)
     if any(map(is_in_chunks, given.values())):
         return evaluated_in_chunks(assignment, given, out, options)
     comprehension = as_comprehension(assignment)

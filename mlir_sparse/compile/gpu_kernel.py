@@ -11,7 +11,7 @@ from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compile_options import chip_in
 from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
 from mlir_sparse.compile.gpu_build import GpuBuild
-from mlir_sparse.compile.index_operands import index_account
+from mlir_sparse.compile.index_operands import made_account
 from mlir_sparse.device import Device, DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -92,7 +92,7 @@ class GpuKernel(StatementKernel):
     def __init__(self, spec: KernelSpec, chip: str, via: str = "auto", schedule: Schedule = STATIC) -> None:
         self.spec, self.chip, self.via, self.schedule = spec, chip, via, schedule
         self.parameters = tensors_given(spec.assignment)
-        self._inputs = spec.assignment.inputs  # with the vectors that stand for index variables as values
+        self._inputs = spec.assignment.inputs  # with what calls make
         if via == "library":
             self._by_library = library_product(spec), "asked for"
         self._programs: dict[tuple[TensorType, ...], DeviceProgram] = {}
@@ -252,7 +252,7 @@ class GpuKernel(StatementKernel):
         if self._product is not None:
             return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
         told = f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
-        return told + index_account(self.spec.assignment)
+        return told + made_account(self.spec.assignment)
 
     def compile_for(self, *operands: Any) -> GpuKernel:
         """Compiles for operands with this storage, without a device, and returns the kernel.

@@ -1,4 +1,4 @@
-"""Operands of statements with index variables as values: calls make the vectors of positions that these read."""
+"""Operands that calls make: vectors of positions for index variables as values, places of gathers with offsets."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import numpy as np
 
 from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import TooLargeError
-from mlir_sparse.notation import Assignment, index_vectors, tensors_given
+from mlir_sparse.errors import CoordinatesError, OperandError, TooLargeError
+from mlir_sparse.notation import Assignment, ShiftedGather, index_vectors, shifted_gathers, tensors_given
 from mlir_sparse.process.available_memory import check_fits
-from mlir_sparse.runtime.device.device_operands import is_on_device
+from mlir_sparse.runtime import operand_check
+from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
 from mlir_sparse.spec import bind, bind_parameters, check_names, index_lengths
-from mlir_sparse.tensor import to_device
+from mlir_sparse.spec.made_types import made_types
+from mlir_sparse.tensor import SparseTensor, to_device
+from mlir_sparse.tensor.files.tensor_source import TensorSource
 
-__all__ = ["bound_operands", "index_account", "index_arrays", "with_index_arrays"]
+__all__ = ["bound_operands", "made_account", "shifted_places", "with_made_operands"]
 
 Array = np.ndarray[Any, Any]
-_DECLARED = TensorType(INTEGER, (None,))
 
 
 _MOST_KEPT = 1 << 23
@@ -27,6 +29,37 @@ _MOST_KEPT = 1 << 23
 
 _kept: Array = np.zeros(0, INTEGER.numpy)
 """The longest positions so far; all shorter ones are their beginning."""
+
+
+def shifted_places(gather: ShiftedGather, value: Any) -> Any:
+    """Returns the places of a gather with an offset, for the tensor that it reads.
+
+    Args:
+        gather: the gather.
+        value: the tensor: data, or a collection of Dask.
+
+    Raises:
+        OperandError: for a tensor on a device, and for one that is read in parts.
+        CoordinatesError: for places that 64 bits do not hold.
+    """
+    if hasattr(type(value), "__dask_graph__"):
+        return value.astype(INTEGER.numpy) * gather.factor + gather.constant
+    if is_on_device(value) or isinstance(value, TensorSource):
+        raise OperandError(
+            f"expected an array or a tensor in memory for {gather.tensor}, to read `{gather}` from, but got "
+            f"{type(value).__name__}: compute `{gather}` first, and gather by it"
+        )
+    known = operand_check.value_of(gather.tensor, value)
+    array: Array = known.to_numpy() if isinstance(known, SparseTensor) else known
+    if array.dtype.kind not in "iu":
+        return array  # which is refused with the place in the text
+    ends = [gather.factor * int(end) + gather.constant for end in (array.min(), array.max())] if array.size else []
+    limits = np.iinfo(INTEGER.numpy)
+    for end in ends:
+        if not limits.min <= end <= limits.max:
+            raise CoordinatesError(f"expected {gather} to hold positions of 64 bits, but got {end}")
+    # Unsigned numbers wrap around, and sums within 64 bits back.
+    return array.astype(INTEGER.numpy) * gather.factor + gather.constant
 
 
 def _positions(length: int) -> Array:
@@ -47,48 +80,47 @@ def _positions(length: int) -> Array:
     return found
 
 
-def index_arrays(assignment: Assignment, given: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
-    """Returns the vectors of positions that a statement reads, for its operands.
+def with_made_operands(assignment: Assignment, given: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
+    """Returns operands as kernels of a statement read them: with vectors of positions, and places of shifted gathers.
 
     Args:
         assignment: the statement.
-        given: the operands by name, data or types.
+        given: the operands by name, data or types; pieces of a statement are given their parts of what is made.
         out: the tensor for the result, if there is one.
-
-    Returns:
-        the vectors by name; none where the operands have them.
 
     Raises:
         UnknownTensorError: for a tensor without an operand.
         ExtentError: for a variable without an extent, or with two.
+        CoordinatesError: for places that 64 bits do not hold.
     """
-    vectors = index_vectors(assignment)
-    if given.keys() >= vectors.keys():  # there are none, or pieces of a statement are given their parts of them
-        return {}
-    if any(isinstance(one, str | TensorType) for one in given.values()):
-        return dict.fromkeys(vectors, _DECLARED)
-    target = assignment.target.tensor
-    names = tensors_given(assignment)
-    check_names(assignment, (*(name for name in given if name != target or name in names), *vectors))
-    shapes = {name: tuple(np.shape(given[name])) for name in names}
+    shifted, vectors = shifted_gathers(assignment), index_vectors(assignment)
+    if given.keys() >= shifted.keys() | vectors.keys():
+        return dict(given)
+    are_types = any(isinstance(one, str | TensorType) for one in given.values())
+    target, names = assignment.target.tensor, tensors_given(assignment)
+    if not are_types:
+        check_names(assignment, (*(name for name in given if name != target or name in names), *vectors))
+    kept = {name: one for name, one in given.items() if name in assignment.inputs or name not in names}
+    if are_types:
+        declared = {name: type_of_given(name, given[name]) for name in names if name in given}
+        return {**kept, **made_types(assignment, declared)}
+    places = {name: shifted_places(gather, given[gather.tensor]) for name, gather in shifted.items()}
+    if not vectors:
+        return {**kept, **places}
+    shapes = {name: tuple(np.shape(one)) for name, one in {**given, **places}.items() if name in assignment.inputs}
     shape = None if out is None or not hasattr(out, "shape") else tuple(out.shape)
     found: dict[str, Any] = {
         name: _positions(length) for name, length in index_lengths(assignment, shapes, shape).items()
     }
     if any(map(is_on_device, given.values())):
-        return {name: to_device(one) for name, one in found.items()}
-    return found
-
-
-def with_index_arrays(assignment: Assignment, given: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
-    """Returns operands with the vectors of positions that a statement reads; `index_arrays` says which."""
-    return {**given, **index_arrays(assignment, given, out)}
+        found = {name: to_device(one) for name, one in found.items()}
+    return {**kept, **places, **found}
 
 
 def bound_operands(
     assignment: Assignment, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any = None
 ) -> dict[str, Any]:
-    """Returns the operands of a kernel's call by name, with the vectors of positions that the statement reads.
+    """Returns the operands of a kernel's call by name, with those that calls make; see `with_made_operands`.
 
     Args:
         assignment: the statement.
@@ -101,15 +133,16 @@ def bound_operands(
         UnknownTensorError: for a tensor without an operand, or an operand without a tensor.
         ExtentError: for an index variable that is read as a value, and that no operand gives an extent.
     """
-    if not index_vectors(assignment):
+    if tensors_given(assignment) == assignment.inputs:
         return bind(assignment, operands, named)
-    bound = with_index_arrays(assignment, bind_parameters(tensors_given(assignment), operands, named), out)
+    bound = with_made_operands(assignment, bind_parameters(tensors_given(assignment), operands, named), out)
     check_names(assignment, tuple(bound), called=True)
     return bound
 
 
-def index_account(assignment: Assignment) -> str:
-    """Returns what `explain()` adds of index variables as values; nothing for a statement without."""
-    vectors = index_vectors(assignment).items()
-    lines = (f"  {name}: the positions 0, 1, ... along {variable}, made by calls" for name, variable in vectors)
-    return "\n".join(("\n\nindices as values", *lines)) if vectors else ""
+def made_account(assignment: Assignment) -> str:
+    """Returns what `explain()` adds of operands that calls make; nothing for a statement without."""
+    vectors, shifted = index_vectors(assignment).items(), shifted_gathers(assignment).items()
+    lines = [f"  {name}: the positions 0, 1, ... along {variable}, made by calls" for name, variable in vectors]
+    lines += [f"  {name}: {gather}, made by calls" for name, gather in shifted]
+    return "\n".join(("\n\nindices as values", *lines)) if lines else ""

@@ -10,18 +10,29 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.compile.comprehension.placed_values import result_in_place
 from mlir_sparse.compile.entry_points import parse
-from mlir_sparse.compile.index_operands import with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cut_along_parts
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import ExtentError, OperandError, UnknownTensorError, UnsupportedError
-from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, TensorVar
+from mlir_sparse.notation import (
+    Assignment,
+    Monoid,
+    Operator,
+    Semiring,
+    TensorVar,
+    has_affine_target,
+    refuse_affine_targets,
+    with_plain_target,
+)
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.process.available_memory import bytes_of
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import type_of_given
+from mlir_sparse.spec import how_to_pass
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 from mlir_sparse.text.listed_words import listed
 
@@ -81,6 +92,9 @@ def stream(
             "expected one statement to stream, but got a comprehension: stream its statements in turn"
         )
     operands = {name: value for name, value in given.items() if name not in operators}
+    if has_affine_target(statement):
+        return _in_place(statement, operands, operators, out, memory=memory, semiring=semiring, threads=threads,
+                         progress=progress)  # fmt: skip
     sources = {name: given for name, given in operands.items() if isinstance(given, TensorSource)}
     if not sources:
         raise OperandError(
@@ -88,7 +102,7 @@ def stream(
         )
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
     # Pieces have the positions of the whole: each is given its part of the vectors.
-    operands = with_index_arrays(statement, operands)
+    operands = with_made_operands(statement, operands)
     cut = cut_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
     missing = [name for name in (*cut.parts, *cut.whole) if cut.operand(name) not in operands]
     if missing:
@@ -103,6 +117,22 @@ def stream(
         raise OperandError('expected out= for a dense result, but got a sparse one: add out="dense" to its notation')
     bounds = _bounds(list(sources.values()), max(1, bytes_of(memory, "memory") // _CHUNKS))
     return _run(pieces, operands, bounds, out if isinstance(out, np.ndarray) else None, progress)
+
+
+def _in_place(
+    statement: Assignment, operands: dict[str, Any], operators: Mapping[str, Any], out: Any, **options: Any
+) -> Any:
+    """Returns the result of a statement with an affine target."""
+    if options["semiring"] is not None:
+        refuse_affine_targets(statement, f"semiring={options['semiring']}")
+    if not (out is None or isinstance(out, np.ndarray) or out == "dense"):
+        raise UnsupportedError(f"expected an array for `{statement.target}`, but got out={out!r}: leave it out")
+    name = statement.target.tensor
+    present = operands.pop(name, None) if statement.op.reads_target else None
+    if statement.op.reads_target and present is None:
+        raise UnknownTensorError(f"expected data for tensor {name}, but got none: {how_to_pass(name, called=False)}")
+    values = stream(with_plain_target(statement), out="dense", tensors={**operands, **operators}, **options)
+    return result_in_place(statement, values, present, out if isinstance(out, np.ndarray) else None)
 
 
 def _bounds(sources: Sequence[TensorSource], limit: int) -> list[int]:

@@ -8,13 +8,13 @@ from typing import Any
 import dask.array
 
 from mlir_sparse.compile.entry_points import parse
-from mlir_sparse.compile.index_operands import with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.statement_pieces import compile_pieces
 from mlir_sparse.dask.array_chunks import type_of_chunks
 from mlir_sparse.dask.cut_choice import cut_choices
 from mlir_sparse.dask.piece_graph import graph_of_pieces
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring
+from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, refuse_affine_targets
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.laws import PLUS_TIMES
@@ -132,10 +132,11 @@ def _read(
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
     if ring.multiply.name in POSITIONAL:  # positions become operands, which are cut like others
         statement, ring = under(statement, ring), PLUS_TIMES
+    refuse_affine_targets(statement, "dask.arrays")
     operands = {
         name: value if isinstance(value, dask.array.Array) else operand_check.value_of(name, value)
         for name, value in given.items()
         if name not in operators
     }
-    operands = with_index_arrays(statement, operands)
+    operands = with_made_operands(statement, operands)
     return statement, operands, ring

@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import compile as compile_statement
-from mlir_sparse.dtypes import INTEGER, REAL, DType
+from mlir_sparse.compile.index_operands import shifted_places
+from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, UnsupportedError
 from mlir_sparse.gradients.helper_tensors import helper_tensor
 from mlir_sparse.gradients.step_shapes import Shape, shapes_of_steps
 from mlir_sparse.gradients.value_structure import ValueStructure
-from mlir_sparse.notation import Assignment, Comprehension, index_vectors, is_mask, tensors_given
+from mlir_sparse.notation import Assignment, Comprehension, is_mask, shifted_gathers, tensors_given
 from mlir_sparse.notation.adjoint import AdjointStep, Helper
 from mlir_sparse.notation.adjoint.adjoint_of import statements_of
 from mlir_sparse.notation.adjoint.adjoint_steps import adjoint_of_steps
 from mlir_sparse.notation.ast import Access
 from mlir_sparse.spec import infer_output
+from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["DifferentiableProgram", "program_of"]
@@ -72,7 +74,7 @@ class DifferentiableProgram:
         for helper in self.helpers.values():
             kinds[helper.name] = TensorType(REAL, (None,) * len(helper.indices))
         for step in self.shape_steps:
-            kinds |= dict.fromkeys(index_vectors(step.core), TensorType(INTEGER, (None,)))
+            kinds |= made_types(step.core, kinds)
             if step.target in kinds:
                 continue
             if step.like and step.like in kinds:
@@ -117,6 +119,9 @@ class DifferentiableProgram:
             structure = self.structures.get(name)
             values[name] = array if structure is None else structure.filled(array)
         shapes = self._shapes([array.shape for array in arrays])
+        for helper in self.helpers.values():  # helpers read the places of gathers
+            for name, gather in shifted_gathers(helper.statement).items():
+                values[name] = shifted_places(gather, values[gather.tensor])
         values |= self._helpers(shapes, values)
         for number, step in enumerate(self.steps):
             values[step.target] = self._run(number, step, values, shapes)

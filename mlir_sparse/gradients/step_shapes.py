@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, Assignment, IndexVar
+from mlir_sparse.notation import Access, Assignment, IndexVar, shifted_gather_of
 from mlir_sparse.notation.adjoint import AdjointStep
 from mlir_sparse.spec.extents import known_extents
 
@@ -43,6 +43,8 @@ def extents_of(statement: Assignment, shapes: dict[str, Shape]) -> dict[IndexVar
     accesses: list[tuple[Access, Shape]] = []
     for access in (*statement.reads, statement.target):
         ranged = any(isinstance(subscript, IndexVar) and subscript in given for subscript in access.subscripts)
-        if access.tensor in shapes and not ranged:
-            accesses.append((access, shapes[access.tensor]))
+        places = shifted_gather_of(access.tensor)
+        tensor = access.tensor if places is None else places.tensor
+        if tensor in shapes and not ranged:
+            accesses.append((access, shapes[tensor]))
     return known_extents(statement, accesses, given)

@@ -5,6 +5,7 @@ or a `Comprehension`, whose nodes are in `ast`. `check_assignment` refuses those
 every sum explicit, and `notation_printer` writes text again. Operators and semirings are declared here with their laws.
 """
 
+from mlir_sparse.notation.affine_targets import has_affine_target, refuse_affine_targets, with_plain_target
 from mlir_sparse.notation.ast import (
     Access,
     AffineSubscript,
@@ -50,6 +51,7 @@ from mlir_sparse.notation.index_values import (
     index_vector,
     index_vectors,
     is_index_vector,
+    is_made_by_calls,
     tensors_given,
     with_index_vectors,
 )
@@ -61,6 +63,7 @@ from mlir_sparse.notation.operator import Distribution, Extreme, Monoid, Operato
 from mlir_sparse.notation.rebuild import accesses_of, rebuild, rename_variables, replace_accesses, substitute
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, Function
 from mlir_sparse.notation.semiring import Semiring, semiring
+from mlir_sparse.notation.shifted_gathers import ShiftedGather, shifted_gather_of, shifted_gathers
 from mlir_sparse.notation.summation import free_indices, with_explicit_sums
 from mlir_sparse.notation.tracing import monoid, operator
 
@@ -100,6 +103,7 @@ __all__ = [
     "Reduce",
     "ReduceOp",
     "Semiring",
+    "ShiftedGather",
     "Subscript",
     "TensorVar",
     "accesses_of",
@@ -117,11 +121,13 @@ __all__ = [
     "free_indices",
     "fresh_name",
     "gathered_sums",
+    "has_affine_target",
     "index_vector",
     "index_vectors",
     "indices",
     "is_comprehension",
     "is_index_vector",
+    "is_made_by_calls",
     "is_mask",
     "monoid",
     "operator",
@@ -133,9 +139,12 @@ __all__ = [
     "reads",
     "rebuild",
     "reduce",
+    "refuse_affine_targets",
     "rename_variables",
     "replace_accesses",
     "semiring",
+    "shifted_gather_of",
+    "shifted_gathers",
     "substitute",
     "symbols_of",
     "tensors",
@@ -146,4 +155,5 @@ __all__ = [
     "where",
     "with_explicit_sums",
     "with_index_vectors",
+    "with_plain_target",
 ]

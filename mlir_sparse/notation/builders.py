@@ -20,6 +20,7 @@ from mlir_sparse.notation.formula import Formula, call, described, node_of, redu
 from mlir_sparse.notation.index import Index, checked_name, indices, integer_of, split_names
 from mlir_sparse.notation.linear_subscript import as_affine
 from mlir_sparse.notation.notation_parser import parse
+from mlir_sparse.notation.shifted_gathers import shifted_expression
 
 __all__ = ["Formula", "Index", "TensorVar", "call", "indices", "reduce", "tensors", "where"]
 
@@ -117,8 +118,9 @@ class TensorVar(Formula):
     def _subscript(self, item: object) -> Subscript:
         if isinstance(item, Index):
             return item.subscript
-        if isinstance(item, Formula) and isinstance(item.node, Access):  # a gather: `X[I[i], j]`
-            return item.node
+        gather = shifted_expression(item.node) if isinstance(item, Formula) else None  # as in `X[I[i] + 1, j]`
+        if gather is not None:
+            return gather
         number = integer_of(item)
         if number is None:
             raise NotationError(

@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse.notation.ast import Access, Assignment, Expr, IndexVar, children, reads
 from mlir_sparse.notation.rebuild import rebuild
+from mlir_sparse.notation.shifted_gathers import is_shifted_gather, shifted_gather_of
 from mlir_sparse.text.identifiers import generated_name
 
 if TYPE_CHECKING:
     from mlir_sparse.notation.comprehension import Comprehension
 
-__all__ = ["index_vector", "index_vectors", "is_index_vector", "tensors_given", "with_index_vectors"]
+__all__ = [
+    "index_vector",
+    "index_vectors",
+    "is_index_vector",
+    "is_made_by_calls",
+    "tensors_given",
+    "with_index_vectors",
+]
 
 _ROLE = "index"
 
@@ -57,13 +65,20 @@ def index_vectors(assignment: Assignment) -> dict[str, IndexVar]:
 
 
 def tensors_given(assignment: Assignment | Comprehension) -> tuple[str, ...]:
-    """Returns the tensors that a statement or a comprehension reads, without vectors of positions.
+    """Returns the tensors of users that a statement or a comprehension reads.
 
     >>> from mlir_sparse.notation.notation_parser import parse
     >>> tensors_given(parse("y(i) = A(i,j) * j"))
     ('A',)
     """
-    return tuple(name for name in assignment.inputs if not is_index_vector(name))
+    found = (name for name in assignment.inputs if not is_index_vector(name))
+    gathers = ((name, shifted_gather_of(name)) for name in found)
+    return tuple(dict.fromkeys(name if gather is None else gather.tensor for name, gather in gathers))
+
+
+def is_made_by_calls(tensor: str) -> bool:
+    """Returns whether a tensor is made in calls from what users pass: positions of a variable, places of a gather."""
+    return is_index_vector(tensor) or is_shifted_gather(tensor)
 
 
 def with_index_vectors(assignment: Assignment) -> Assignment:

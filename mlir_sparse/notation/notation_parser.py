@@ -48,6 +48,7 @@ from mlir_sparse.notation.index_values import with_index_vectors
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
 from mlir_sparse.notation.operator import Monoid, Operator
+from mlir_sparse.notation.read_bounds import with_read_ranges
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, SPELLINGS
 from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.notation.where_clause import parse_where
@@ -116,8 +117,8 @@ def parse_assignment(cursor: Cursor) -> Assignment:
     target = parse_access(cursor, name)
     op = _assign_op(cursor)
     value = parse_expression(cursor)
-    ranges, exists = parse_where(cursor)
-    return Assignment(target, op, value, cursor.source, ranges, exists)
+    ranges, exists, read = parse_where(cursor)
+    return with_read_ranges(Assignment(target, op, value, cursor.source, ranges, exists), read)
 
 
 def expect_end_of(cursor: Cursor, whole: str) -> None:

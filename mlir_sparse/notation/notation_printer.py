@@ -28,6 +28,7 @@ from mlir_sparse.notation.ast import (
 from mlir_sparse.notation.index_values import is_index_vector
 from mlir_sparse.notation.masks import is_mask
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, is_misspelt
+from mlir_sparse.notation.shifted_gathers import shifted_gather_of
 
 __all__ = ["CALLED_NAMES", "to_text"]
 
@@ -129,6 +130,8 @@ def _access(node: Access) -> str:
     if is_index_vector(node.tensor):
         (place,) = node.subscripts
         return _wrapped_subscript(place)
+    if (shifted := shifted_gather_of(node.tensor)) is not None:
+        return shifted.text(_access(Access(shifted.tensor, node.subscripts)))
     if not node.subscripts:
         return node.tensor
     subscripts = ",".join(to_text(subscript) for subscript in node.subscripts)

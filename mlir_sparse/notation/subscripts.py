@@ -1,7 +1,8 @@
 """The grammar of subscripts: `i`, `2*i + k - 1`.
 
 subscripts  ::= subscript (`,` subscript)*
-subscript   ::= gather | sum                     a linear sum of names (`linear_parser`)
+subscript   ::= sum                              a linear sum of names (`linear_parser`), or
+                                                 of one gather, with integers
 gather      ::= name `(` subscripts `)` | name `[` subscripts `]`
 """
 
@@ -13,7 +14,9 @@ from mlir_sparse.notation.ast import Access, AffineSubscript, IndexVar, ReduceOp
 from mlir_sparse.notation.linear_parser import LinearParser, size
 from mlir_sparse.notation.linear_subscript import as_affine, as_subscript
 from mlir_sparse.notation.scalar_functions import FUNCTIONS, function_hint, is_misspelt
+from mlir_sparse.notation.shifted_gathers import shifted_access
 from mlir_sparse.text.cursor import Cursor
+from mlir_sparse.text.identifiers import generated_name
 from mlir_sparse.text.lexer import Token, TokenKind
 
 __all__ = ["parse_subscripts"]
@@ -50,11 +53,19 @@ def _subscript(cursor: Cursor, tensor: Token, opening: str) -> Subscript:
         token = cursor.take()
         return IndexVar(token.text, token.span)
     start = cursor.token.span
-    subscripted = cursor.token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[")
-    if subscripted and not _is_call(cursor, tensor, opening):
-        return _gather(cursor)
-    linear = LinearParser(cursor, "a subscript", lambda: _leaf(cursor, tensor))
-    return as_subscript(linear.sum(), start.to(cursor.previous))
+    read: dict[IndexVar, Access] = {}
+    total = LinearParser(cursor, "a subscript", lambda: _leaf(cursor, tensor, opening, read)).sum()
+    span = start.to(cursor.previous)
+    if not read:
+        return as_subscript(total, span)
+    found = shifted_access(read, total, span)
+    if found is None:
+        cursor.fail(
+            f"expected a subscript of `{tensor.text}` with one element of a tensor, times an integer and plus one, but "
+            "got others; give the sum a name by an assignment of its own",
+            span,
+        )
+    return found
 
 
 def _is_call(cursor: Cursor, tensor: Token, opening: str) -> bool:
@@ -74,8 +85,14 @@ def _gather(cursor: Cursor) -> Access:
     return Access(name.text, subscripts, name.span.to(cursor.previous))
 
 
-def _leaf(cursor: Cursor, tensor: Token) -> AffineSubscript:
+def _leaf(cursor: Cursor, tensor: Token, opening: str, read: dict[IndexVar, Access]) -> AffineSubscript:
+    """Takes a factor; an element of a tensor is noted in `read`, under the variable that stands for it."""
     token = cursor.token
+    subscripted = token.kind is TokenKind.NAME and cursor.peek(1).text in ("(", "[")
+    if subscripted and not _is_call(cursor, tensor, opening):
+        stands = IndexVar(generated_name(token.text, "gathered", {one.name for one in read}), token.span)
+        read[stands] = _gather(cursor)
+        return as_affine(stands)
     if token.kind is not TokenKind.NAME or cursor.peek(1).text in ("(", "["):
         _refuse_factor(cursor, tensor)
     cursor.take()
@@ -101,11 +118,6 @@ def _refuse_after_subscript(cursor: Cursor, tensor: Token, closing: str) -> NoRe
     if cursor.at(":"):
         names = ", ".join(op.value for op in ReduceOp)
         cursor.fail(f"expected one of the reductions {names} before `(`, but got `{tensor.text}`", tensor.span)
-    if cursor.at("+", "-", "*"):
-        cursor.fail(
-            f"expected a gathered subscript of `{tensor.text}` to stand by itself, but got {got} after it; "
-            "give the sum a name by an assignment of its own"
-        )
     if cursor.at("/", "**"):
         cursor.fail(f"expected a subscript linear in the index variables, but got {got}")
     cursor.fail(f"expected `,` or `{closing}` after a subscript of `{tensor.text}`, but got {got}")

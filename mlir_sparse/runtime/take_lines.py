@@ -17,6 +17,7 @@ from mlir_sparse.program import Gathered, IndexSum, Pick, Place
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.shifted_names import shifted_gather_of
 
 __all__ = ["check_range", "lines_of_matrix", "repeated_rows", "rows_of_array", "taken_shape"]
 
@@ -44,8 +45,9 @@ def check_range(name: str, axis: int, size: int, place: Gathered, array: Array) 
     at = ", ".join(str(int(c)) for c in where)
     # A part of a rewritten statement has a name that no text has.
     of = "positions" if "." in name else f"positions of {name}"
+    places = shifted_gather_of(place.tensor) or place.tensor
     raise CoordinatesError(
-        f"expected {place.tensor} to hold {of}, 0 to {size - 1} (axis {axis}), but got {array[where]} at ({at})"
+        f"expected {places} to hold {of}, 0 to {size - 1} (axis {axis}), but got {array[where]} at ({at})"
     )
 
 

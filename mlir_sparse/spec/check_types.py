@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, RankError, UnknownTensorError
-from mlir_sparse.notation import Access, Assignment, IndexVar, is_index_vector
+from mlir_sparse.notation import Access, Assignment, IndexVar, is_made_by_calls, shifted_gather_of, tensors_given
 from mlir_sparse.notation.scalar_functions import function_hint
 from mlir_sparse.spec.element_type_operations import check_element_types
 from mlir_sparse.spec.kernel_spec import KernelSpec
@@ -45,13 +45,15 @@ def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool 
     Raises:
         UnknownTensorError: with a caret below the tensor without data.
     """
-    inputs = assignment.inputs
-    for name in inputs:
+    inputs, users = assignment.inputs, tensors_given(assignment)
+    for read in inputs:
+        gather = shifted_gather_of(read)
+        name = read if gather is None or read in given else gather.tensor
         if name not in given:
-            access = _access_of(assignment, name)
+            access = _access_of(assignment, read)
             # `sine(x(i))` parses as a gather from `sine`.
             hint = f"; as a function, {function_hint(name)}" if access.gathers else ""
-            others = ", ".join(one for one in given if not is_index_vector(one))
+            others = ", ".join(one for one in given if not is_made_by_calls(one))
             others = f"; given are {others}" if others else ""
             raise UnknownTensorError(
                 f"expected data for tensor {name}, but got none{others}: {how_to_pass(name, called)}{hint}",
@@ -59,9 +61,8 @@ def check_names(assignment: Assignment, given: tuple[str, ...], *, called: bool 
                 span=access.span,
             )
     for name in given:
-        if name not in inputs:
-            known = ", ".join(one for one in inputs if not is_index_vector(one))
-            raise UnknownTensorError(f"expected a tensor of {assignment} ({known}), but got {name}")
+        if name not in inputs and name not in users:
+            raise UnknownTensorError(f"expected a tensor of {assignment} ({', '.join(users)}), but got {name}")
 
 
 def check_spec(spec: KernelSpec) -> None:

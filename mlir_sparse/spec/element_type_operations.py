@@ -26,6 +26,7 @@ from mlir_sparse.notation import (
     ReduceOp,
     children,
     reads,
+    shifted_gather_of,
     walk,
 )
 from mlir_sparse.spec.computed_type import (
@@ -81,9 +82,11 @@ def _check_places(assignment: Assignment, dtypes: Mapping[str, DType]) -> None:
     for access in reads(assignment.value):
         for place in access.subscripts:
             if isinstance(place, Access) and not dtypes[place.tensor].is_integer:
+                shifted = shifted_gather_of(place.tensor)
+                name = place.tensor if shifted is None else shifted.tensor
                 raise DTypeError(
                     f"expected integers as the places to gather {access.tensor} from, but got "
-                    f"{dtypes[place.tensor]} in {place}: convert {place.tensor} to i64",
+                    f"{dtypes[place.tensor]} in {place}: convert {name} to i64",
                     source=assignment.source,
                     span=place.span,
                 )

@@ -23,9 +23,11 @@ from mlir_sparse.notation import (
     Reduce,
     Subscript,
     children,
+    has_affine_target,
     rebuild,
     substitute,
     walk,
+    with_plain_target,
 )
 from mlir_sparse.notation.linear_subscript import as_subscript
 from mlir_sparse.spec.size_symbols import gathered
@@ -79,6 +81,8 @@ def without_ranges(
         is_sparse: whether a tensor has sparse storage: then its part is read, and not a sum of subscripts.
     """
     target = statement.target.tensor
+    if has_affine_target(statement):
+        statement = with_plain_target(statement)
 
     def moved(access: Access) -> tuple[Access, Box]:
         sliced = access.tensor == target or is_sparse(access.tensor)

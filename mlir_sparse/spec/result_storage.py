@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mlir_sparse.affine import Dim
-from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import Encoding, LevelFormat, LevelSpec, LevelType, TensorType, encoding
 from mlir_sparse.notation import (
     Access,
@@ -20,18 +19,16 @@ from mlir_sparse.notation import (
     IndexVar,
     Reduce,
     Subscript,
-    index_vectors,
     walk,
     with_explicit_sums,
 )
 from mlir_sparse.spec.computed_type import result_dtype
+from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.spec.rounded_literals import round_literals
 from mlir_sparse.spec.truth_arithmetic import logic_of
 from mlir_sparse.spec.zeros import missing, vanishes
 
 __all__ = ["infer_output"]
-
-_POSITIONS = TensorType(INTEGER, (None,))
 
 
 def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> TensorType:
@@ -57,7 +54,7 @@ def infer_output(assignment: Assignment, types: Mapping[str, TensorType]) -> Ten
     >>> print(infer_output(parse("C(i,j,r) = T(i,j,k) * B(k,r)"), {"T": csf, "B": dense}))
     f64[?,?,?] (i, j, r) -> (i : compressed, j : compressed, r : dense)
     """
-    types = {**dict.fromkeys(index_vectors(assignment), _POSITIONS), **types}
+    types = {**made_types(assignment, types), **types}
     dtypes = {name: kind.dtype for name, kind in types.items()}
     explicit = value = logic_of(with_explicit_sums(assignment).value, dtypes)
     if assignment.op.reads_target:  # the present and the new value are combined in their common type

@@ -111,6 +111,7 @@ def bound(statement: Assignment, values: Mapping[str, int], sizes: Collection[st
     }
     return replace(
         statement,
+        target=_bound_access(statement.target, values),
         value=substitute(statement.value, instead),
         ranges=tuple(_bound_range(clause, values) for clause in statement.ranges),
         exists=tuple(_bound_access(access, values) for access in statement.exists),

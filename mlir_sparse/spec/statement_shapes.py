@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, Assignment, IndexVar, accesses_of_statement
-from mlir_sparse.spec.variable_ranges import Ranges, find_ranges, infer_ranges
+from mlir_sparse.notation import Access, Assignment, AssignOp, IndexVar, accesses_of_statement, has_affine_target
+from mlir_sparse.spec.target_places import summed_variables
+from mlir_sparse.spec.variable_ranges import Ranges, check_inside_target, extent_of, find_ranges, infer_ranges
 
-__all__ = ["RangedStatement", "with_ranges"]
+__all__ = ["RangedStatement", "placed_statement", "with_ranges"]
 
 Shape = tuple[int, ...]
 
@@ -22,13 +23,16 @@ class RangedStatement:
         statement: the statement, without names of sizes.
         ranges: the range of each variable.
         shape: the shape of the target.
-        is_part: whether only a part of the target is assigned, and the rest keeps its values.
+        is_part: whether only a part of the target is assigned, and the rest keeps its values; they are zero where
+            there are none.
+        summed: of an affine target, the variables whose values reach one element several times.
     """
 
     statement: Assignment
     ranges: Ranges
     shape: Shape
     is_part: bool
+    summed: tuple[IndexVar, ...] = ()
 
 
 def with_ranges(
@@ -79,7 +83,7 @@ def _read_elsewhere(statement: Assignment) -> list[Access]:
 
 
 def _shape(statement: Assignment, ranges: Ranges) -> Shape:
-    return tuple(ranges[variable][1] for variable in _variables(statement))
+    return tuple(extent_of(subscript, ranges) for subscript in statement.target.subscripts)
 
 
 def _variables(statement: Assignment) -> tuple[IndexVar, ...]:
@@ -87,6 +91,8 @@ def _variables(statement: Assignment) -> tuple[IndexVar, ...]:
 
 
 def _placed(statement: Assignment, ranges: Ranges, shape: Shape, has_values: bool) -> RangedStatement:
+    if has_affine_target(statement):
+        return _scattered(statement, ranges, shape)
     partial = [
         (axis, variable)
         for axis, (variable, size) in enumerate(zip(_variables(statement), shape, strict=True))
@@ -110,3 +116,30 @@ def _placed(statement: Assignment, ranges: Ranges, shape: Shape, has_values: boo
             span=variable.span,
         )
     return RangedStatement(statement, ranges, shape, bool(partial))
+
+
+def placed_statement(statement: Assignment, ranges: Ranges, shape: Shape | None) -> RangedStatement:
+    """Returns a statement with an affine target for ranges of its variables.
+
+    Args:
+        statement: the statement.
+        ranges: the range of each variable of the target.
+        shape: the shape of the target; None where it ends with what is assigned.
+
+    Raises:
+        ExtentError: for a subscript that does not stay in the shape.
+    """
+    return _scattered(statement, ranges, _shape(statement, ranges) if shape is None else shape)
+
+
+def _scattered(statement: Assignment, ranges: Ranges, shape: Shape) -> RangedStatement:
+    check_inside_target(statement, ranges, shape)
+    summed = summed_variables(statement.target, {variable: high - low for variable, (low, high) in ranges.items()})
+    if summed and statement.op is AssignOp.ASSIGN:
+        raise ExtentError(
+            f"expected each element of {statement.target.tensor} to be assigned once, but got `{statement.target}` to "
+            f"reach one by several values of {summed[0]}: write `{statement.target} +=! ...` to sum them",
+            source=statement.source,
+            span=statement.target.span,
+        )
+    return RangedStatement(statement, ranges, shape, True, summed)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, Subscript, reads
+from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, Subscript, has_affine_target, reads
 
-__all__ = ["Ranges", "find_ranges", "infer_ranges", "terms_of"]
+__all__ = ["Ranges", "check_inside_target", "extent_of", "find_ranges", "infer_ranges", "terms_of"]
 
 Shape = tuple[int, ...]
 Ranges = dict[IndexVar, tuple[int, int]]
@@ -55,6 +55,8 @@ def _found(
     assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None, strict: bool
 ) -> tuple[Ranges, dict[IndexVar, None]]:
     axes = list(_axes(assignment, shapes))
+    if target is None and has_affine_target(assignment):
+        target = shapes.get(assignment.target.tensor)
     ranges: Ranges = {r.variable: (r.low.constant, max(r.low.constant, r.high.constant)) for r in assignment.ranges}
     unresolved = dict.fromkeys(variable for variable in assignment.indices if variable not in ranges)
     floor = set(assignment.indices if strict else assignment.target.indices)
@@ -82,7 +84,8 @@ def _found(
 
 def _axes(assignment: Assignment, shapes: Mapping[str, Shape]) -> Iterator[tuple[Access, int, Subscript, int]]:
     read = list(reads(assignment.value))
-    if assignment.op.reads_target:
+    # An affine target holds what the reads determine, wherever it ends: it does not bound their variables.
+    if assignment.op.reads_target and not has_affine_target(assignment):
         read.insert(0, assignment.target)
     for access in dict.fromkeys((*read, *assignment.exists)):
         # The target has no shape yet if this statement determines it.
@@ -104,6 +107,19 @@ def terms_of(subscript: object) -> tuple[tuple[tuple[int, IndexVar], ...], int] 
             return terms, constant
         case _:
             return None
+
+
+def extent_of(subscript: Subscript, ranges: Ranges) -> int:
+    """Returns the extent of an axis that ends where a subscript of its target does."""
+    terms, constant = terms_of(subscript) or ((), 0)
+    if any(ranges[variable][0] >= ranges[variable][1] for _, variable in terms):
+        return ranges[subscript][1] if isinstance(subscript, IndexVar) else max(0, constant)
+    return max(0, _bounds(terms, constant, ranges)[1] + 1)
+
+
+def check_inside_target(assignment: Assignment, ranges: Ranges, shape: Shape) -> None:
+    """Raises ExtentError for a subscript of the target that does not stay in its shape."""
+    _check_inside(assignment, list(_axes_of(assignment.target, shape)), ranges)
 
 
 def _bounds(

@@ -17,7 +17,7 @@ import numpy as np
 import mlir_sparse as ms
 from mlir_sparse import device
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.index_operands import with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.errors import OperandError, UnknownTensorError
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.process.available_memory import in_units
@@ -170,7 +170,7 @@ def _time(call: Callable[[], object], touched: list[Tensor], repeats: int, repor
 def _verify(kernel: Any, tensors: Mapping[str, Tensor], results: Mapping[str, Tensor], report: Report) -> bool:
     if not isinstance(kernel, ms.ComprehensionKernel):
         (result,) = results.values()
-        tensors = with_index_arrays(kernel.spec.assignment, tensors, result)
+        tensors = with_made_operands(kernel.spec.assignment, tensors, result)
         shapes = {name: tuple(np.shape(t) if isinstance(t, np.ndarray) else t.shape) for name, t in tensors.items()}
         extents = infer_extents(kernel.spec.assignment, shapes, tuple(result.shape))
         return agrees(kernel.spec.assignment, tensors, extents, result, "verify", report)

@@ -14,7 +14,7 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.index_operands import with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.modules import ModuleFunction
 from mlir_sparse.errors import ExtentError, OperandError, ProgramError, UnknownTensorError
 from mlir_sparse.notation import Assignment, IndexVar, tensors_given
@@ -238,7 +238,7 @@ def _verified(request: CommandRequest, operands: Mapping[str, Any], results: Map
         raise OperandError("expected an assignment to verify the function's first result by, but got other notation")
     result = next(iter(results.values()))
     tensors = {name: operands[name] for name in tensors_given(assignment)}
-    tensors = with_index_arrays(assignment, tensors, result)
+    tensors = with_made_operands(assignment, tensors, result)
     shapes = {name: tuple(one.shape) for name, one in tensors.items()}
     extents = infer_extents(assignment, shapes, tuple(result.shape))
     return agrees(assignment, tensors, extents, result, "verify", report)

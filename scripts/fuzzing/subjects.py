@@ -14,6 +14,7 @@ from dialect_tests import (
     storage_cases,
     test_kernel_properties,
     wide_cases,
+    written_cases,
 )
 from dialect_tests.calls import Trial
 from dialect_tests.compile import test_comprehension_programs as test_programs
@@ -44,6 +45,8 @@ def _trial(case: Any) -> Trial | None:
             return entries_cases.trial(case)
         case rounding_cases.Case():
             return rounding_cases.trial(case)
+        case written_cases.Case():
+            return written_cases.trial(case)
         case test_programs.Case():
             return test_programs.trial(case)
     return None
@@ -53,6 +56,7 @@ _ON_CPU: Mapping[str, Subject] = {
     **{name: Subject(cases, run, _on_other_data, _trial) for name, cases in STRATEGIES.items()},
     "rounding": Subject(rounding_cases.cases, rounding_cases.run, _on_other_numbers, _trial),
     "many variables": Subject(wide_cases.cases, run, trial=_trial, share=0.05),
+    "written": Subject(written_cases.cases, written_cases.run, trial=_trial),
     "large": Subject(large_cases.cases, large_cases.run, share=0.05),
     "files": Subject(file_cases.cases, file_cases.run),
     "storage": Subject(storage_cases.cases, storage_cases.run),

@@ -13,22 +13,23 @@ from mlir_sparse.compile.comprehension.comprehension_operands import check_given
 from mlir_sparse.compile.statement_optimizer import DataSketches, sketches_of_values
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError
-from mlir_sparse.notation import Assignment, Call, Comprehension, Parameter, reads, walk
+from mlir_sparse.notation import Assignment, Call, Comprehension, Parameter, has_affine_target, reads, walk
 from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 
 if TYPE_CHECKING:
-    from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
+    from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
     from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
+    from mlir_sparse.compile.comprehension.comprehension_outputs import Storage
 
 __all__ = ["as_comprehension", "compile_comprehension", "evaluate_comprehension", "may_gain", "operand_sketches"]
 
 
 def as_comprehension(assignment: Assignment | Comprehension) -> Comprehension | None:
-    """Returns a statement with ranges as a comprehension without a name; None for one without ranges."""
+    """Returns a statement with ranges or an affine target as a comprehension without a name; None for others."""
     if isinstance(assignment, Comprehension):
         return assignment
-    if not assignment.ranges and not assignment.exists:
+    if not assignment.ranges and not assignment.exists and not has_affine_target(assignment):
         return None
     parameters = tuple(map(Parameter, assignment.inputs))
     return Comprehension("", parameters, (Parameter(assignment.target.tensor),), (assignment,), assignment.source)

@@ -14,28 +14,35 @@ from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_shapes, wanted_outputs
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement, PreparedSteps, optimized
+from mlir_sparse.compile.comprehension.comprehension_outputs import (
+    Storage,
+    check_part,
+    computed_output,
+    is_sparse,
+    of_any_shape,
+    type_of_target,
+)
 from mlir_sparse.compile.comprehension.comprehension_run import StatementRun, StatementStep, run, writable_targets
 from mlir_sparse.compile.comprehension.repeated_steps import RepeatedSteps, repeated_steps
 from mlir_sparse.compile.cpu_build import STAGES, Stage
-from mlir_sparse.compile.index_operands import with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.statement_optimizer import DataSketches
-from mlir_sparse.encoding import Encoding, TensorType, encoding
+from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, is_index_vector, with_explicit_sums
+from mlir_sparse.notation import Assignment, Comprehension, has_affine_target, tensors_given, with_explicit_sums
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import bind_parameters, in_order, infer_output, shape_text
+from mlir_sparse.spec import bind_parameters, in_order, shape_text
 from mlir_sparse.spec.range_rewriting import without_ranges
 from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import RangedStatement, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["ComprehensionKernel", "Storage"]
+__all__ = ["ComprehensionKernel"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
-Storage = str | Encoding | TensorType | None
 
 # The number of combinations of shapes that a kernel caches its steps for.
 _SHAPES_KEPT = 64
@@ -72,8 +79,8 @@ class ComprehensionKernel(CompiledKernel):
                 compute each as it is written.
         """
         self.comprehension = comprehension
-        self._inputs = comprehension.inputs  # with vectors of positions
-        self.parameters = tuple(name for name in self._inputs if not is_index_vector(name))
+        self._inputs = comprehension.inputs  # with what calls make
+        self.parameters = tensors_given(comprehension)
         self.types = {name: types[name] for name in self._inputs}
         self._strict = not comprehension.name
         self._storage = storage
@@ -120,7 +127,7 @@ class ComprehensionKernel(CompiledKernel):
     def _bind(self, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any = None) -> dict[str, Any]:
         given = bind_parameters(self.parameters, operands, named)
         if self._strict:
-            given = with_index_arrays(self.comprehension.statements[0], given, out)
+            given = with_made_operands(self.comprehension.statements[0], given, out)
         check_given(self.comprehension, given, called=True)
         return given
 
@@ -129,7 +136,7 @@ class ComprehensionKernel(CompiledKernel):
         self._check_static(values)
         wanted = wanted_outputs(self.comprehension, out)
         steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()}).steps
-        kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
+        kinds = {step.placed.statement.target.tensor: step.output for step in steps}
         targets = {name: operand_check.as_output(one, kinds[name]) for name, one in wanted.items()}
         results = run(steps, values, writable_targets(targets, values))
         for name, target in targets.items():
@@ -197,7 +204,7 @@ class ComprehensionKernel(CompiledKernel):
         return steps
 
     def _prepare(self, written: tuple[StatementStep, ...]) -> PreparedSteps:
-        if self._sketches is None:
+        if self._sketches is None or any(has_affine_target(one) for one in self.comprehension.statements):
             return PreparedSteps(written, written)
         return optimized(written, self.types, self._sketches, self.comprehension.results, self._compile)
 
@@ -221,38 +228,24 @@ class ComprehensionKernel(CompiledKernel):
         steps: list[StatementStep] = []
         for at, one in enumerate(placed):
             target = one.statement.target.tensor
-            part = without_ranges(one.statement, one.ranges, shapes, lambda name: _is_sparse(kinds[name]))
-            types = tuple((p.name, kinds[p.tensor] if p.is_whole else _any_shape(kinds[p.tensor])) for p in part.parts)
-            output = self._output(part.statement, dict(types), target if last[target] == at else None)
+            part = without_ranges(one.statement, one.ranges, shapes, lambda name: is_sparse(kinds[name]))
+            read = ((p, kinds[p.tensor]) for p in part.parts)
+            types = tuple((p.name, kind if p.is_whole else of_any_shape(kind)) for p, kind in read)
+            output = self._output(one.statement, part.statement, dict(types), target if last[target] == at else None)
             if one.is_part:
-                self._check_part(one, kinds.get(target), output)
+                check_part(one.statement, (kinds.get(target), output))
             kernel = self._compile(part.statement, types, output)
             steps.append(StatementStep(one, kernel, part.parts, part.extents))
-            kinds[target] = self._result_type(kernel)
+            kinds[target] = type_of_target(one.statement, self._result_type(kernel))
             shapes[target] = one.shape
         return tuple(steps)
 
-    def _check_part(self, placed: RangedStatement, present: TensorType | None, output: TensorType) -> None:
-        for kind in (present, output):
-            if kind is not None and kind.encoding is not None:
-                raise UnsupportedError(
-                    f"expected dense storage for {placed.statement.target.tensor}, a part of which is assigned in "
-                    f"`{placed.statement}`, but got {kind}: pass it as an array, and out='dense'"
-                )
-
-    def _output(self, statement: Assignment, types: Mapping[str, TensorType], last: str | None) -> TensorType:
+    def _output(
+        self, written: Assignment, statement: Assignment, types: Mapping[str, TensorType], last: str | None
+    ) -> TensorType:
         """Returns the type of a statement's value; `last` names the output of which that is the final value."""
-        name = statement.target.tensor
-        inferred = replace(infer_output(statement, types), dtype=self._dtypes[name])
-        inferred = _any_shape(inferred)
         storage = self._storage.get(last) if last is not None else None
-        if storage is None:
-            return inferred
-        if isinstance(storage, TensorType):
-            return _any_shape(storage)
-        if isinstance(storage, str) and storage.strip().lower() == "dense":
-            return replace(inferred, encoding=None)
-        return replace(inferred, encoding=encoding(storage, rank=inferred.rank))
+        return computed_output(written, statement, types, self._dtypes[statement.target.tensor], storage)
 
     # -- properties ----------------------------------------------------------------------------------------------
 
@@ -274,11 +267,11 @@ class ComprehensionKernel(CompiledKernel):
             # Take a length of 0: each statement has the same text if it reads a part of an axis or all of it.
             ranges = {variable: (lows.get(variable, 0),) * 2 for variable in statement.indices}
             shapes = {name: (0,) * kind.rank for name, kind in kinds.items()}
-            part = without_ranges(statement, ranges, shapes, lambda name: _is_sparse(kinds[name]))
+            part = without_ranges(statement, ranges, shapes, lambda name: is_sparse(kinds[name]))
             types = tuple((p.name, kinds[p.tensor]) for p in part.parts)
-            output = self._output(part.statement, dict(types), target if last[target] == at else None)
+            output = self._output(statement, part.statement, dict(types), target if last[target] == at else None)
             kernels.append(self._compile(part.statement, types, output))
-            kinds[target] = self._result_type(kernels[-1])
+            kinds[target] = type_of_target(statement, self._result_type(kernels[-1]))
         return tuple(kernels)
 
     def _result_type(self, kernel: StatementKernel) -> TensorType:
@@ -329,7 +322,7 @@ class ComprehensionKernel(CompiledKernel):
         return tuple(kernel for _, kernel in self._statements())
 
     def _output_types(self) -> tuple[TensorType, ...]:
-        last = {statement.target.tensor: kernel.output for statement, kernel in self._statements()}
+        last = {s.target.tensor: type_of_target(s, kernel.output) for s, kernel in self._statements()}
         return tuple(last[name] for name in self.comprehension.results)
 
     @property
@@ -390,11 +383,3 @@ class ComprehensionKernel(CompiledKernel):
     def __repr__(self) -> str:
         text = str(self.comprehension) if self.comprehension.name else str(self.comprehension.statements[0])
         return f"ComprehensionKernel({text})"
-
-
-def _is_sparse(kind: TensorType) -> bool:
-    return kind.encoding is not None and not kind.encoding.is_dense
-
-
-def _any_shape(kind: TensorType) -> TensorType:
-    return replace(kind, shape=(None,) * kind.rank)

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlir_sparse import device
-from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel, Storage
+from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import wanted_outputs
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
+from mlir_sparse.compile.comprehension.comprehension_outputs import Storage
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.device import DeviceArray, as_device, empty
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension
+from mlir_sparse.notation import Assignment, Comprehension, has_affine_target
 from mlir_sparse.runtime.device.device_operands import as_device_argument, as_device_output, device_of
 from mlir_sparse.runtime.device.run_library_products import DeviceValue
 
@@ -43,7 +44,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         """
         super().__init__(comprehension, types, storage, compile_statement, sketches)
         for statement in comprehension.statements:
-            if statement.ranges or statement.exists:
+            if statement.ranges or statement.exists or has_affine_target(statement):
                 raise _parts_of(statement)
         sizes = [name for name in self._waits if name in self.parameters]
         if sizes:

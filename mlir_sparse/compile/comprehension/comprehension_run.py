@@ -10,6 +10,9 @@ import numpy as np
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import part_of
+from mlir_sparse.compile.comprehension.comprehension_outputs import type_of_target
+from mlir_sparse.compile.comprehension.placed_values import with_part
+from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.spec.range_rewriting import OperandPart
 from mlir_sparse.spec.statement_shapes import RangedStatement
@@ -29,6 +32,11 @@ class StatementStep:
     kernel: StatementKernel
     parts: tuple[OperandPart, ...]
     extents: Mapping[IndexVar, int]
+
+    @property
+    def output(self) -> TensorType:
+        """Returns the type of the statement's target."""
+        return type_of_target(self.placed.statement, self.kernel.output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +77,8 @@ def run(
         if report is not None:
             report(StatementRun(step.kernel.spec.assignment, operands, step.extents, result))
         if step.placed.is_part:
-            whole = np.array(values[target.tensor], result.dtype)
-            whole[tuple(slice(*step.placed.ranges[index]) for index in target.indices)] = result
-            result = whole
+            assert isinstance(result, np.ndarray), "parts of arrays are assigned"
+            result = with_part(step.placed, values.get(target.tensor), result)
         values[target.tensor] = result
     return values
 

@@ -11,7 +11,16 @@ from mlir_sparse.compile.definitions.composed_statement import Composable, Compo
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError, RankError
-from mlir_sparse.notation import Assignment, Comprehension, IndexVar, Monoid, Operator, Semiring, reads
+from mlir_sparse.notation import (
+    Assignment,
+    Comprehension,
+    IndexVar,
+    Monoid,
+    Operator,
+    Semiring,
+    has_affine_target,
+    reads,
+)
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.runtime.device.device_operands import type_of_given
 from mlir_sparse.spec import RadixDigit, SplitStatement, check_names, infer_output, split_variables
@@ -62,6 +71,8 @@ def composed_for(
     check_names(statement, tuple(name for name in operands if name != result))
     if not instead and ring != semiring_named("plus_times"):
         instead = f"the statement is computed under {ring.name}"
+    if not instead and has_affine_target(statement):
+        instead = "its values are put in their places afterwards"
     if not instead and operators:
         instead = "the statement has operators of its own"
     if instead:

@@ -23,11 +23,11 @@ from mlir_sparse.compile.definitions.composed_calls import (
 )
 from mlir_sparse.compile.definitions.composed_for_operands import Parse
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor, Signature
-from mlir_sparse.compile.index_operands import with_index_arrays
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.repeated_calls import RepeatedCalls
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CoordinatesError, OperandError, UnknownTensorError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, is_index_vector
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, tensors_given
 from mlir_sparse.spec import Alternative, bind_parameters, how_to_pass, in_order
 from mlir_sparse.text.shortened import shortened
 
@@ -59,7 +59,7 @@ class ComposedKernel(CompiledKernel):
         self._written = written
         self.kernel = kernel
         self._signatures = dict(signatures)
-        self.parameters = tuple(name for name in call.inputs if not is_index_vector(name))
+        self.parameters = tensors_given(written)
         self._has_vectors = self.parameters != call.inputs
         self._by_selections = by_selections
         self._instead: ComposedKernel | None = None
@@ -132,7 +132,7 @@ class ComposedKernel(CompiledKernel):
         for name, signature in self._signatures.items():
             self._check(name, bound[name], signature)
         if self._has_vectors and isinstance(self._written, Assignment):
-            bound = with_index_arrays(self._written, bound, out)
+            bound = with_made_operands(self._written, bound, out)
         return self._composed.operands(bound)
 
     def _check_names(self, bound: Mapping[str, Any]) -> None:

@@ -78,10 +78,14 @@ class Search:
         values: its operands, by name.
         watch: the clock and the budget.
         store: converts a tensor to another storage.
+        given: the operands as calls are given them; those of `values` that calls make are not among them.
     """
 
-    def __init__(self, base: Kernel, values: Mapping[str, Value], watch: Watch, store: Store) -> None:
+    def __init__(
+        self, base: Kernel, values: Mapping[str, Value], watch: Watch, store: Store, given: Mapping[str, Any]
+    ) -> None:
         self._base = base
+        self._given = dict(given)
         self._values = dict(values)
         self._watch = watch
         self._store = store
@@ -102,7 +106,7 @@ class Search:
         first.begin(self._watch)
         self._watch.start()
         to_formats, to_inner, to_orders, to_again, to_end = _ENDS
-        stored = {name: self._values[name] for name in self._base.parameters}
+        stored = {name: self._values[name] for name in self._base.parameters if name in self._values}
         best = self._stage(first, (Candidate(encodings=e) for e in combinations(stored, formats)), to_formats)
         self._forget(best.what)
         best = self._inside(best, to_inner)
@@ -191,7 +195,7 @@ class Search:
     def _checked(self, candidate: Candidate) -> Prepared:
         values = self.values(candidate)
         kernel = kernel_of(self._base, candidate)
-        operands = tuple(values[name] for name in kernel.parameters)
+        operands = tuple(values.get(name, self._given[name]) for name in kernel.parameters)
         _, _, build = kernel._ready(values, None)  # compiled before the clock runs
         code = build.identity, build.executable.module.object_file(), candidate.threads
         if self._known.setdefault(code, candidate) is not candidate:

@@ -23,9 +23,10 @@ from mlir_sparse.compile.tuning.tuning_table import Table, TuningRow
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar, refuse_affine_targets
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.runtime import operand_check
+from mlir_sparse.spec import bind_parameters
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
 from mlir_sparse.text.given_arguments import shown as text_shown
@@ -59,10 +60,12 @@ class Tuning:
 
     def arrange(self, /, *operands: Any, **named: Any) -> tuple[Value, ...]:
         """Returns operands in the kernel's storage and order."""
-        bound = self.kernel.bound(operands, named)
+        self.kernel.bound(operands, named)  # which refuses what is no operand
+        bound = bind_parameters(self.kernel.parameters, operands, named)
+        values = {name: operand_check.value_of(name, bound[name]) for name in self.kernel.parameters}
         return tuple(
-            stored_as(operand_check.value_of(name, bound[name]), self.encodings[name])
-            for name in self.kernel.parameters
+            stored_as(value, self.encodings[name]) if name in self.encodings else value
+            for name, value in values.items()
         )
 
     def __str__(self) -> str:
@@ -134,13 +137,14 @@ def tune(
     base = kernel if isinstance(kernel, Kernel) else _compiled(kernel, operands, given, out, semiring)
     tensors_given = {name: value for name, value in given.items() if not _is_operator(value)}
     bound = base.bound(operands, tensors_given)
+    users = bind_parameters(base.parameters, operands, tensors_given)
     values = {name: operand_check.as_argument(name, bound[name], kind) for name, kind in base.spec.inputs}
     problem = TuningKey.of(base.spec, values, formats_text(formats))
     found = None if fresh else problem.found()
     if found is not None:
         return _remembered(base, found)
     with bar(f"tuning {base.spec.assignment}", progress) as shown:
-        search = Search(base, values, Watch(clock, budget, shown), stored_as)
+        search = Search(base, values, Watch(clock, budget, shown), stored_as, users)
         best = search.run(formats)
     rows = search.rows()
     return _kept(base, problem, best.what, search.values(best.what), rows)
@@ -156,6 +160,7 @@ def _compiled(
         raise UnsupportedError(
             f"expected one statement without ranges to tune, but got '{parsed}': tune its statements apart"
         )
+    refuse_affine_targets(parsed, "tune")
     tensors = {name: value for name, value in given.items() if name not in operators}
     data = bound_operands(parsed, operands, tensors)
     types = {name: operand_check.type_of(operand_check.value_of(name, value)) for name, value in data.items()}

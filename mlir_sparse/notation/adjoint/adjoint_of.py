@@ -8,6 +8,7 @@ from mlir_sparse.errors import UnknownTensorError, UnsupportedError
 from mlir_sparse.notation.adjoint.adjoint_steps import adjoint_of_steps
 from mlir_sparse.notation.adjoint.adjoint_values import Adjoint
 from mlir_sparse.notation.adjoint.single_assignments import one_name_each
+from mlir_sparse.notation.affine_targets import refuse_affine_targets
 from mlir_sparse.notation.ast import Assignment
 from mlir_sparse.notation.comprehension import Comprehension
 
@@ -16,6 +17,7 @@ __all__ = ["adjoint_of", "statements_of"]
 
 def statements_of(given: Assignment | Comprehension) -> tuple[tuple[Assignment, ...], dict[str, str]]:
     """Returns statements that each assign a tensor of their own by `=`, and by output the name of its last value."""
+    refuse_affine_targets(given, "derivatives")
     statements = given.statements if isinstance(given, Comprehension) else (given,)
     outputs = given.results if isinstance(given, Comprehension) else (given.target.tensor,)
     taken = {name for one in statements for name in (one.target.tensor, *one.inputs, *(v.name for v in one.indices))}

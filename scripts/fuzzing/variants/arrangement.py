@@ -12,7 +12,17 @@ import numpy as np
 import mlir_sparse as ms
 from dialect_tests.calls import Call, Results, densified
 from fuzzing.variants.variant import NotApplicableError, Variant
-from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, children, index_vectors
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    Binary,
+    BinaryOp,
+    Expr,
+    children,
+    has_affine_target,
+    index_vectors,
+    shifted_gathers,
+)
 
 __all__ = ["VARIANTS"]
 
@@ -29,8 +39,10 @@ def _program(call: Call) -> Assignment:
     found = call.program
     if isinstance(found, str) and len(call.tensors) == len(call.operands):
         found = ms.parse(found)
-    # Vectors of positions are no operands of a call.
-    if isinstance(found, Assignment) and not index_vectors(found):
+    # Vectors of positions are no operands of a call, and what puts values in places has a target of its own.
+    if isinstance(found, Assignment) and not (
+        index_vectors(found) or shifted_gathers(found) or has_affine_target(found)
+    ):
         return found
     raise NotApplicableError
 

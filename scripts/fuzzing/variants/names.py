@@ -26,6 +26,7 @@ from mlir_sparse.notation import (
     children,
     index_vector,
     is_index_vector,
+    shifted_gather_of,
     tensors_given,
     walk,
 )
@@ -98,6 +99,9 @@ def _with_children(node: Expr, below: tuple[Expr, ...]) -> Expr:
 def _access(access: Access, names: Mapping[str, str]) -> Access:
     if is_index_vector(access.tensor):  # it stands for its variable as a value
         return index_vector(_subscript(access.subscripts[0], names))
+    if (gather := shifted_gather_of(access.tensor)) is not None:
+        renamed = replace(gather, tensor=names[gather.tensor]).name
+        return Access(renamed, tuple(_subscript(one, names) for one in access.subscripts))
     return Access(names[access.tensor], tuple(_subscript(one, names) for one in access.subscripts))
 
 

@@ -30,7 +30,7 @@ _LEAST, _MOST = 1e-6, 1e6
 
 def _rewritten(call: Call, random: Random) -> Results:
     program = call.program
-    if not isinstance(program, Assignment) or program.ranges or program.exists:
+    if not isinstance(program, Assignment) or program.ranges or program.exists or call.semiring is not None:
         raise NotApplicableError
     out = None if isinstance(call.out, np.ndarray) else call.out
     kernel = ms.compile(program, tensors=call.operands, out=out, optimize="off")
