@@ -140,8 +140,13 @@ def test_modules_of_ones_own_are_run(pages: dict[str, str]) -> None:
     assert "expected A stored as" in page
     assert "verify  passed: 3 values against NumPy" in page
     assert page.count("---- Sparse Tensor ----\nnse = 4\ndim = ( 3, 4 )") == 2
+    assert "spmv.mlir:4:8: expected its assertions to hold, but got one that failed: dimension #0 of" in page
     assert "sparsification-and-bufferization: " in page
     assert "scf.for" in page
+    assert "func.func @spmv\ngpu.memcpy async" in page
+    assert "gpu.launch_func async @sparse_kernels::@kernel0" in page
+    assert 'func.func @total\nkept_on_host = "its iterations add to one sum"}' in page
+    assert ".target sm_90\n.visible .entry kernel0(" in page
     assert "wrong.mlir:2:53: error: failed to infer lvlToDim from dimToLvl" in page
     assert "as expected" in page
     assert "[[ 0.   2.5  0.   0. ]\n [-5.   0.   0.   0. ]\n [ 0.   0.  36.   4.5]]" in page

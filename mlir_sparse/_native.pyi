@@ -93,6 +93,7 @@ class Launcher:
 
 # object.cpp
 loads_objects: bool
+guards_programs: bool
 
 class SizedLauncher:
     def __init__(
@@ -186,6 +187,7 @@ class Partition:
         combine: str,
         reached: int = -1,
         weight: int = 1,
+        combining: int = 0,
     ) -> None: ...
 
 class Limits:

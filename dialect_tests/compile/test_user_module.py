@@ -361,6 +361,12 @@ func.func @wild() {
   vector.print %0 : i64
   return
 }
+func.func private @raise(i32) -> i32
+func.func @killed() {
+  %kill = arith.constant 9 : i32
+  func.call @raise(%kill) : (i32) -> i32
+  return
+}
 func.func private @rtclock() -> f64
 func.func @endless() {
   %t = arith.constant true
@@ -377,8 +383,10 @@ func.func @endless() {
 
 def test_a_program_may_die_or_never_end_in_a_child(spmv: ms.UserModule) -> None:
     m = ms.module(WILD)
-    with pytest.raises(ms.ProgramError, match="expected wild to return, but its process was killed by SIGSEGV"):
+    with pytest.raises(ms.ProgramError, match=r"expected a program that keeps to its memory, but it went to .*SIGSEGV"):
         m.wild.in_child()
+    with pytest.raises(ms.ProgramError, match="expected killed to return, but its process was killed by SIGKILL"):
+        m.killed.in_child()
     with pytest.raises(ms.ProgramError, match=r"expected endless to end within 0\.2 s"):
         m.endless.in_child(timeout=0.2)
     A, x = drawn(300, 400), np.ones(400)
@@ -604,10 +612,12 @@ def test_stages_are_shown(spmv: ms.UserModule) -> None:
     assert "linalg.matvec" in spmv.ir("source")
     assert "memref.load" in spmv.ir()
     assert "llvm.func" in spmv.ir("llvm")
-    assert [step.name for step in spmv.passes()][:4] == [
+    assert [step.name for step in spmv.passes()][:6] == [
         "input",
         "linalg-generalize-named-ops",
+        "lower-affine",
         "check-assembled-tensors",
+        "check-accesses",
         "generate-runtime-verification",
     ]
     with pytest.raises(ms.UnsupportedError, match="expected a stage of source, buffers"):

@@ -7,7 +7,7 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,18 +137,6 @@ def test_another_version_on_a_worker_is_named_before_its_first_task(monkeypatch:
     monkeypatch.setattr("mlir_sparse.dask.piece_graph.__version__", "99.0")
     with pytest.raises(ms.UnsupportedError, match=r"expected mlir_sparse .*, but got 99\.0 on the worker"):
         pickle.loads(sent)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="320MiB", dashboard_address=None
-        ) as processes,
-        distributed.Client(processes) as client,
-    ):
-        yield client
 
 
 @pytest.mark.timeout(200)

@@ -111,7 +111,9 @@ def test_a_crash_leaves_the_passes_before_it() -> None:
     assert [snapshot.name for snapshot in trace] == [
         "input",
         "linalg-generalize-named-ops",
+        "lower-affine",
         "check-assembled-tensors",
+        "check-accesses",
         "generate-runtime-verification",
         "linalg-fuse-elementwise-ops",
     ]

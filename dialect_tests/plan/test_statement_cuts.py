@@ -109,7 +109,9 @@ def test_pieces_make_the_whole_along_each_legal_variable(text: str, storage: str
         np.testing.assert_allclose(_array(pieces), _array(whole), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["min_plus", "max_times", "or_and", "plus_pair", "plus_first"])
+@pytest.mark.parametrize(
+    "name", ["min_plus", "max_times", "or_and", "plus_pair", "plus_first", "any_second", "any_pair"]
+)
 def test_semirings_combine_by_their_addition(name: str) -> None:
     ring = ms.semiring(name)
     random = np.random.default_rng(8)
@@ -124,7 +126,7 @@ def test_semirings_combine_by_their_addition(name: str) -> None:
         np.testing.assert_array_equal(_pieces(cut, {"A": A, "x": x}, bounds, None, ring), whole)
 
 
-@pytest.mark.parametrize("name", ["plus_times", "min_plus", "max_plus"])
+@pytest.mark.parametrize("name", ["plus_times", "min_plus", "max_plus", "any_first"])
 def test_sparse_pieces_are_combined_entry_by_entry(name: str) -> None:
     ring = ms.semiring(name)
     random = np.random.default_rng(9)
@@ -136,7 +138,7 @@ def test_sparse_pieces_are_combined_entry_by_entry(name: str) -> None:
     assert isinstance(cut, StatementCut)
     found = _pieces(cut, {"A": A, "B": B}, [0, 2, 3, 6], "CSR", ring)
     whole = ms.evaluate(statement, A=A, B=B, out="CSR", semiring=ring)
-    fill = {"plus_times": 0, "min_plus": np.inf, "max_plus": -np.inf}[name]
+    fill = {"plus": 0, "any": 0, "min": np.inf, "max": -np.inf}[name.partition("_")[0]]
     np.testing.assert_array_equal(found.to_numpy(fill), whole.to_numpy(fill))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -383,3 +386,69 @@ def test_reductions_with_a_target_that_is_read(operator: str) -> None:
         found.append(ms.evaluate(f"y(j) {word}= A(i,j)", A=ms.tensor(dense, "CSR"), y=target.copy()))
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])
+
+
+_USERS = {
+    "odd": (np.logical_xor, 0),
+    "either": (lambda a, b: a + b - a * b, 0),
+    "further": (lambda a, b: ms.where(abs(a) > abs(b), a, b), 0),
+    "soft": (lambda a, b: np.logaddexp(a, b), float("-inf")),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("odd", "?"), *itertools.product(["either", "further", "soft"], ["f8", "i8", "u1"])],
+)
+def test_monoids_of_a_users_own(name: str, dtype: str) -> None:
+    """Their function is compiled for chunks' results too."""
+    function, identity = _USERS[name]
+    random = np.random.default_rng(7)
+    dense = np.where(random.random((ROWS, COLUMNS)) < 0.4, random.integers(1, 4, (ROWS, COLUMNS)), 0).astype(dtype)
+    own = ms.monoid(function, identity, name=name)
+    for storage in ("CSR", "DCSR", "COO"):
+        A = ms.tensor(dense, storage)
+        for text in (f"y(j) = {name}(i : A(i,j))", f"y = {name}(i, j : A(i,j))"):
+            kernel = ms.compile(text, A=A, **{name: own})
+            assert "combined in order" in kernel.explain()
+            found = []
+            for threads in THREADS:
+                ms.set_num_threads(threads)
+                found.append(kernel(A))
+            for other in found[1:]:
+                if name == "soft":
+                    np.testing.assert_allclose(other, found[0], rtol=1e-14)
+                else:
+                    np.testing.assert_array_equal(other, found[0])
+
+
+def test_a_saved_kernel_combines_chunks_by_a_users_monoid(tmp_path: Path) -> None:
+    own = ms.monoid(lambda a, b: np.minimum(a + b, 40), 0, name="bounded")
+    dense = (power_law() * 7).astype(np.int64)
+    A = ms.tensor(dense, "CSR")
+    kernel = ms.compile("y(j) = bounded(i : A(i,j))", A=A, bounded=own)
+    kernel.save(tmp_path / "bounded.msk")
+    wanted = np.minimum(dense.sum(axis=0), 40)
+    for other in (ms.load(tmp_path / "bounded.msk"), pickle.loads(pickle.dumps(kernel))):
+        ms.set_num_threads(3)
+        np.testing.assert_array_equal(other(A), wanted)
+
+
+def test_the_addition_of_a_users_semiring_combines_chunks() -> None:
+    own = ms.semiring(ms.monoid(lambda a, b: np.minimum(a + b, 900), 0, name="bounded"), "times")
+    dense = power_law().astype(np.int32)
+    A, z = ms.tensor(dense, "CSR"), np.arange(ROWS, dtype=np.int32)
+    kernel = ms.compile("y(j) = A(i,j) * z(i)", A=A, z=z, semiring=own)
+    wanted = np.minimum(z @ dense, 900)
+    for threads in THREADS:
+        ms.set_num_threads(threads)
+        np.testing.assert_array_equal(kernel(A, z), wanted)
+
+
+def test_what_takes_the_last_entry_is_not_cut_where_chunks_may_have_none() -> None:
+    A, z = ms.tensor(power_law(), "CSR"), np.arange(1.0, ROWS + 1)
+    for ring in ("any_second", ms.semiring(ms.monoid(lambda a, b: b, 0.0, name="last"), "second")):
+        kernel = ms.compile("y(j) = A(i,j) * z(i)", A=A, z=z, semiring=ring)
+        assert "takes the last entry, and a chunk may have none" in kernel.explain()
+        last = ROWS - (power_law()[::-1] != 0).argmax(axis=0)
+        np.testing.assert_array_equal(kernel(A, z), np.where((power_law() != 0).any(axis=0), last, 0))

@@ -389,3 +389,28 @@ def _region(name: str, rank: int) -> Any:
         )
         return encoding(f"({', '.join(f'd{n}' for n in range(rank))}) -> ({levels})")
     return encoding(name) if ":" in name else encoding(name, rank=rank)
+
+
+@pytest.mark.parametrize(
+    ("storage", "places"),
+    [
+        ("CSF", (2.0, 3.0, 5.0)),
+        ("(i, j, k) -> (i : dense, j : compressed, k : compressed)", (4.0, 3.0, 5.0)),
+        ("(i, j, k) -> (k : compressed, j : dense, i : compressed)", (3.0, 9.0, 5.0)),
+        ("COO", ()),  # coordinates stand there again and again
+        ("(i, j, k) -> (i : dense, j floordiv 2 : compressed, j mod 2 : dense, k : dense)", ()),
+    ],
+)
+def test_places_of_levels(storage: str, places: tuple[float, ...]) -> None:
+    coordinates = np.array([[0, 0, 0], [0, 0, 5], [0, 2, 1], [3, 1, 1], [3, 1, 5]])
+    found = tensor((coordinates.T, np.ones(5)), storage, shape=(4, 3, 6))
+    assert sketch_of(found).levels == places
+
+
+def test_tensors_with_fibres_of_unlike_lengths_share_no_plan() -> None:
+    at = np.arange(4096)
+    short = tensor((np.stack([at // 256, at % 256, at % 16]), np.ones(4096)), "CSF", shape=(16, 256, 256))
+    long = tensor((np.stack([at // 256, at % 2 * 3, at % 256]), np.ones(4096)), "CSF", shape=(16, 256, 256))
+    assert sketch_of(short).levels[1] == 4096.0
+    assert sketch_of(long).levels[1] == 32.0
+    assert sketch_of(short).rounded != sketch_of(long).rounded

@@ -68,6 +68,8 @@ class Build:
         """Returns the build of a kernel with its machine code, from the cache on disk or compiled now."""
         requested = cls(spec, schedule=schedule)
         stored = runtime.fetch(requested.key, requested.encodings)
+        if stored is None:
+            stored = runtime.fetch_sent(requested._portable_key, requested.encodings)
         if stored is not None:
             steps, machine = stored
             return cls(spec, steps.densified, schedule).given(steps, machine, None)
@@ -86,6 +88,24 @@ class Build:
         Fields enter by their `repr`: a new one, here or in a Schedule, needs no change here.
         """
         return f"{self!r}\n{pipeline.host_text()}"
+
+    @property
+    def _portable_key(self) -> str:
+        """Returns everything that decides whether machine code is that of this build, from wherever it comes."""
+        return f"{self!r}\n{runtime.portable_stamp()}\n{pipeline.code_text()}"
+
+    @property
+    def sent(self) -> runtime.SentCode | None:
+        """Returns the machine code for other processes, which keep it by `runtime.keep_sent`; None where there is none.
+
+        That is so before it is compiled, and where code was linked or sources of the package are not known.
+        """
+        if "executable" not in self.__dict__ or not self.steps.functions or not runtime.portable_stamp():
+            return None
+        requested = Build(self.spec, schedule=self.schedule)
+        with contextlib.suppress(UnsupportedError):
+            return runtime.to_send(requested._portable_key, requested.encodings, self.steps, self.executable.module)
+        return None
 
     @property
     def encodings(self) -> tuple[Encoding | None, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -14,18 +13,19 @@ import numpy as np
 from mlir_sparse import _native, pipeline, runtime
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.call_limits import check_static, fitting, repeated
-from mlir_sparse.compile.compiled_kernel import Result, StatementKernel
+from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
 from mlir_sparse.compile.explain_build import explained
 from mlir_sparse.compile.index_operands import made_account
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
+from mlir_sparse.compile.portable_kernel import PortableKernel
 from mlir_sparse.compile.statement_optimizer import DataSketches, rewriting_for, rewriting_for_types, sketches_of
 from mlir_sparse.compile.statement_plans import StatementPlans
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import IndexVar, tensors_given
 from mlir_sparse.plan.schedule import STATIC, Schedule
-from mlir_sparse.process.forks import Lock, cached_property, importing
+from mlir_sparse.process.forks import Lock, cached_property
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
@@ -37,7 +37,7 @@ Value = np.ndarray[Any, Any] | SparseTensor
 _Types = tuple[TensorType, ...]
 
 
-class Kernel(StatementKernel):
+class Kernel(PortableKernel):
     """A compiled assignment, for tensors of its types with any shape.
 
     Call it with its operands, in the order in which the notation first names them or by name: `spmv(A, x)`,
@@ -356,45 +356,6 @@ class Kernel(StatementKernel):
             return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
         told = explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
         return told + made_account(self.spec.assignment)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the kernel as machine code, which `load` reads without a compiler.
-
-        The file has the variants that were called, each with the widths of its operands; before the first call, the
-        declared types. Each keeps the plan that it has, whatever data the loaded kernel is called with; one that is
-        right for symmetric matrices alone is planned again.
-
-        Raises:
-            UnsupportedError: if this machine's code must be linked and no linker is installed.
-        """
-        if (other := self._for_any_values()) is not self:
-            other.save(path)
-            return
-        with self._lock:  # kernels of one text share variants: what another was called with is not this one's
-            builds = [self._builds[taken] for taken in self._taken.items()]
-        if not builds:
-            kinds = tuple(kind.with_default_widths() for _, kind in self.spec.inputs)
-            builds = [self._build_for(kinds, self.spec.rewriting)]
-        for build in builds:
-            with self._lock:
-                _ = build.computing  # compiled at the first use
-        with importing():
-            from mlir_sparse.compile.write_kernel import write_kernel  # kernels are seldom saved
-
-        write_kernel(path, self.spec, self.schedule, builds, self.account)
-
-    def _for_any_values(self) -> Kernel:
-        """Returns the kernel with the variants that were called, by a plan that is right for all values."""
-        ways = self.spec.rewriting, *self._taken.values()
-        if not any(way is not None and way.symmetric for way in ways):
-            return self
-        other = self.rewritten(self._plans.unconditional)
-        for types in self._taken:
-            other._build_for(types, other.spec.rewriting)
-        return other
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.spec, self.schedule, self._settings)  # another process compiles, or finds it on disk
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"

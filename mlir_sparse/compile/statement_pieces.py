@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from math import isinf
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
+from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Access, Apply, Assignment, AssignOp, Fold, IndexVar, Monoid, Reduce, ReduceOp, Semiring
-from mlir_sparse.notation.formula import call
+from mlir_sparse.errors import SparseError, UnsupportedError
+from mlir_sparse.notation import (
+    Access,
+    Apply,
+    Assignment,
+    AssignOp,
+    Fold,
+    IndexVar,
+    Monoid,
+    Reduce,
+    ReduceOp,
+    Semiring,
+    operator,
+    where,
+)
 from mlir_sparse.notation.semiring import MONOIDS
-from mlir_sparse.notation.tracing import monoid
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
+from mlir_sparse.spec import extreme_or
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["StatementPieces", "combined", "compile_pieces", "compile_sum", "cut_along_parts"]
+__all__ = ["StatementPieces", "combined", "compile_ahead", "compile_pieces", "compile_sum", "cut_along_parts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +68,11 @@ class StatementPieces:
         assert isinstance(found, TensorType)  # of one statement
         return found
 
+    def compile_ahead(self) -> None:
+        """Compiles all kernels before their first calls, so that pickles of them have their machine code."""
+        for kernel in (self.kernel, *self.combines):
+            compile_ahead(kernel)
+
     def joined(self, results: Sequence[Any], number: int = 0) -> Any:
         """Returns what a cut has divided, given the results of all its pieces in order.
 
@@ -65,6 +85,13 @@ class StatementPieces:
             return np.concatenate(results, axis)
         assert combine is not None
         return combined(combine, results)
+
+
+def compile_ahead(kernel: CompiledKernel | None) -> None:
+    """Compiles a kernel before its first call; what fails to compile is named where it is called."""
+    if isinstance(kernel, Kernel):
+        with suppress(SparseError):
+            kernel.compile_ahead()
 
 
 def combined(combine: CompiledKernel, results: Sequence[Any]) -> Any:
@@ -132,36 +159,46 @@ def compile_sum(output: TensorType, **options: Any) -> CompiledKernel:
     return _combining(ReduceOp.SUM, output, options)
 
 
-def _combining(operator: ReduceOp | Monoid, output: TensorType, options: Mapping[str, Any]) -> CompiledKernel:
+def _combining(combine: ReduceOp | Monoid, output: TensorType, options: Mapping[str, Any]) -> CompiledKernel:
     variables = tuple(IndexVar(f"i{axis}") for axis in range(len(output.shape)))
     target, free = Access("R", variables), replace(output, shape=(None,) * len(variables))
-    if isinstance(operator, Monoid):
-        operator = replace(operator, lift=None)  # each piece has applied it
+    if isinstance(combine, Monoid):
+        combine = _of_results(combine, output)
     if output.encoding is not None:
-        monoid = _union_of(operator)
+        monoid = _union_of(combine)
         value = Apply(monoid.union, (Access("P", variables), Access("Q", variables)))
         both = Assignment(target, AssignOp.ASSIGN, value)
         return compile(both, out=free, tensors={"P": free, "Q": free}, **options)
-    if operator == MONOIDS["any"]:
-        operator = _any_entry()
     piece = IndexVar("p")
     stacked = Access("P", (piece, *variables))
-    body = Fold(operator, (piece,), stacked) if isinstance(operator, Monoid) else Reduce(operator, (piece,), stacked)
+    body = Fold(combine, (piece,), stacked) if isinstance(combine, Monoid) else Reduce(combine, (piece,), stacked)
     stack = TensorType(output.dtype, (None,) * (1 + len(variables)))
     return compile(Assignment(target, AssignOp.ASSIGN, body), out=free, tensors={"P": stack}, **options)
 
 
-def _any_entry() -> Monoid:
-    """Returns what takes an entry of any piece that has one: a piece without has zero in its place."""
-    return monoid(lambda a, b: call("where", b != 0, b, a), 0)
+def _of_results(monoid: Monoid, output: TensorType) -> Monoid:
+    """Returns what combines results of a reduction by a monoid."""
+    monoid = replace(monoid, lift=None)  # each piece has applied it
+    if not monoid.takes_last or output.encoding is not None:
+        return monoid
+    # In an array, what has no entry has the identity, which leaves the entries before it as they are.
+    absent = extreme_or(monoid.identity, output.dtype)
+    if isinstance(absent, float) and isinf(absent):
+        raise UnsupportedError(
+            f"expected results of pieces that can be combined, but got those of {monoid.name}, which takes the last "
+            f"entry, with the identity {absent}: give it a finite identity, or nan"
+        )
+    is_nan = absent != absent
+    last = operator(lambda a, b: where(b == b if is_nan else b != absent, b, a), name=monoid.name)
+    return replace(monoid, operator=last)
 
 
-def _union_of(operator: ReduceOp | Monoid) -> Monoid:
-    if isinstance(operator, Monoid):
-        return operator
-    if operator is ReduceOp.SUM:
+def _union_of(combine: ReduceOp | Monoid) -> Monoid:
+    if isinstance(combine, Monoid):
+        return combine
+    if combine is ReduceOp.SUM:
         return MONOIDS["plus"]
     raise UnsupportedError(
-        f"expected a dense result, or one whose pieces are added, but got pieces combined by {operator.value}: "
+        f"expected a dense result, or one whose pieces are added, but got pieces combined by {combine.value}: "
         'ask for out="dense"'
     )

@@ -144,7 +144,9 @@ class _SwitchingKernel(Kernel):
         return f"{self._for(found).explain()}\n\nvectors\n  {found}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return switching, (Kernel(self.spec, self.schedule, self._settings),)
+        plain = Kernel(self.spec, self.schedule, self._settings)
+        plain._builds, plain._lock, plain._taken = self._builds, self._lock, dict(self._taken)
+        return switching, (plain,)
 
 
 @lru_cache(maxsize=256)

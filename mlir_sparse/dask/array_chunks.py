@@ -14,7 +14,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["chunk_bytes", "chunk_futures", "chunk_sources", "chunks_at_hand", "nbytes_of", "type_of_chunks"]
+__all__ = ["Place", "chunk_bytes", "chunk_futures", "chunk_sources", "chunks_at_hand", "nbytes_of", "type_of_chunks"]
 
 Place = tuple[int, ...]  # of a chunk: its number along each dimension
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
+from dask.base import tokenize
 
-from mlir_sparse.dask.array_chunks import chunks_at_hand
+from mlir_sparse.dask.array_chunks import Place, chunk_futures, chunks_at_hand
+from mlir_sparse.dask.part_facts import asked_of_parts, kept_with_parts
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Negate, Reduce, ReduceOp, walk
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.tensor import SparseTensor, tensor
@@ -28,33 +31,49 @@ _known: dict[tuple[int, int], list[SparseTensor]] = {}
 """Divisions, by the identity of the part and their number, while the part lives: loops ask for them at each step."""
 
 
-def divided_parts(
-    cuts: ComposedCut, arrays: Mapping[str, Any]
-) -> tuple[str, dict[tuple[int, ...], list[SparseTensor]]] | None:
+def divided_parts(cuts: ComposedCut, arrays: Mapping[str, Any]) -> tuple[str, dict[Place, list[Any]]] | None:
     """Returns the operand whose parts are divided, and for the place of each heavy chunk its divisions.
+
+    Divisions are tensors where parts are at hand, and futures where they were persisted: those are asked their sizes,
+    divided where they are, and divisions are dealt out to the workers.
 
     Args:
         cuts: the cuts of the statement.
         arrays: the operands by their names in the statement of a piece, in chunks as pieces are.
 
     Returns:
-        None where no part is heavy, parts are not at hand, or the statement is not linear in them.
+        None where no part is heavy, sizes are not known, or the statement is not linear in them.
     """
-    chosen = max(
-        (name for name, value in arrays.items() if chunks_at_hand(value) and is_linear(cuts.assignment, name)),
-        key=lambda name: sum(part.nbytes for part in chunks_at_hand(arrays[name]).values()),
-        default=None,
-    )
-    if chosen is None:
+    sizes = {name: _sizes(value) for name, value in arrays.items() if is_linear(cuts.assignment, name)}
+    chosen = max(sizes, key=lambda name: sum(nbytes for nbytes, _ in sizes[name].values()), default=None)
+    if chosen is None or not sizes[chosen]:
         return None
-    parts = chunks_at_hand(arrays[chosen])
-    share = _share([part.nbytes for part in parts.values()])
-    found = {
-        place: _divided(part, -int(-part.nbytes // share))
-        for place, part in parts.items()
-        if part.nbytes > _HEAVY * share and part.nse > 1
+    share = _share([nbytes for nbytes, _ in sizes[chosen].values()])
+    counts = {
+        place: min(nse, -int(-nbytes // share))
+        for place, (nbytes, nse) in sizes[chosen].items()
+        if nbytes > _HEAVY * share and nse > 1
     }
+    if not counts:
+        return None
+    at_hand, futures = chunks_at_hand(arrays[chosen]), chunk_futures(arrays[chosen])
+    found, dealt = dict[Place, list[Any]](), 0
+    for place, count in counts.items():
+        own = _divided(at_hand[place], count) if at_hand else _divided_elsewhere(futures[place], count, dealt)
+        if own is not None:
+            found[place] = own
+            dealt += count
     return (chosen, found) if found else None
+
+
+def _sizes(value: Any) -> dict[Place, tuple[int, int]]:
+    """Returns the bytes and the entries of an array's chunks by their places; nothing where they are not known."""
+    at_hand = chunks_at_hand(value)
+    return {place: _size(part) for place, part in at_hand.items()} if at_hand else asked_of_parts(value, _size) or {}
+
+
+def _size(part: SparseTensor) -> tuple[int, int]:
+    return part.nbytes, part.nse
 
 
 def _share(sizes: Sequence[int]) -> float:
@@ -98,12 +117,41 @@ def _reads(node: Expr, name: str) -> bool:
 def _divided(part: SparseTensor, count: int) -> list[SparseTensor]:
     key = (id(part), count)
     if key not in _known:
-        coordinates, values = part.to_coo()
-        bounds = np.linspace(0, len(values), min(count, len(values)) + 1).astype(np.int64)
-        found = [
-            tensor((coordinates[:, low:high], values[low:high]), part.encoding, shape=part.shape)
-            for low, high in pairwise(bounds.tolist())
-        ]
+        found = _division(part, count)
         weakref.finalize(part, _known.pop, key, None)
         _known[key] = found
     return _known[key]
+
+
+def _division(part: SparseTensor, count: int) -> list[SparseTensor]:
+    coordinates, values = part.to_coo()
+    bounds = np.linspace(0, len(values), count + 1).astype(np.int64)
+    return [
+        tensor((coordinates[:, low:high], values[low:high]), part.encoding, shape=part.shape)
+        for low, high in pairwise(bounds.tolist())
+    ]
+
+
+def _divided_elsewhere(part: Any, count: int, first: int) -> list[Any] | None:
+    """Returns futures of a persisted part's divisions, dealt out to the workers from a number on."""
+
+    def made(client: Any) -> list[Any]:
+        label = f"division-{tokenize(part.key, count)}"
+        whole = client.submit(_division, part, count, key=f"{label}-all")
+        workers = sorted(client.nthreads())
+        return [
+            client.submit(
+                _itself,
+                client.submit(getitem, whole, at, key=(f"{label}-one", at)),
+                key=(label, at),
+                workers=[workers[(first + at) % len(workers)]],
+                allow_other_workers=True,
+            )
+            for at in range(count)
+        ]
+
+    return kept_with_parts([part], ("divisions", count), made)
+
+
+def _itself(value: SparseTensor) -> SparseTensor:
+    return value

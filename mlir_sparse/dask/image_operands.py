@@ -35,7 +35,7 @@ from mlir_sparse.plan.statement_cuts import Image, StatementCut
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.chosen_lines import entries_of_each_line
 
-__all__ = ["SentImage", "image_of", "images_sent"]
+__all__ = ["SentImage", "images_sent", "tasks_of_divisions"]
 
 _WORTHWHILE = 0.5
 """The part of an operand that pieces read in the mean, above which they are sent all of it."""
@@ -127,34 +127,48 @@ class AskedImage:
         return int(self.share * nbytes_of(value) * self.part.npartitions)
 
     def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
-        axis, tasks, made = self.image.axis, dict[Any, Any](), list[Any]()
-        ends = _ends(value, axis)
-        places = places_kept(self.part, self.image.part_axis, ends)
-        if places is None:
-            places = self._places(tasks, parts, ends)
-        if not isinstance(value, dask.array.Array):
-            tasks[f"{name}-whole"] = value
-        for number, (part, own) in enumerate(zip(parts, places, strict=True)):
-            sent = []
-            for chunk, where in own.items():
-                source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else f"{name}-whole"
-                key = (f"{name}-send", number, chunk)
-                tasks[key] = (taken, source, where, axis, ends[chunk])
-                sent.append(key)
-            made.append((_expanded(self.image, value), part, sent))
-        return tasks, made
+        ends = _ends(value, self.image.axis)
+        kept = places_kept(self.part, self.image.part_axis, ends)
+        # By the name of the parts: the same in each step of a loop.
+        label = f"places-{tokenize(self.part.name, self.image.part_axis, ends)}"
+        return _asked_tasks(self.image, value, name, parts, label, kept)
 
-    def _places(self, tasks: dict[Any, Any], parts: Sequence[Any], ends: Sequence[int]) -> list[dict[int, Any]]:
-        """Adds the tasks that tell where images are, by the names of the parts: the same in each step of a loop."""
-        axis = self.image.part_axis
-        label = f"places-{tokenize(self.part.name, axis, ends)}"
-        found = list[dict[int, Any]]()
+
+def _asked_tasks(
+    image: Image,
+    value: Any,
+    name: str,
+    parts: Sequence[Any],
+    label: str,
+    places: Sequence[Mapping[int, Any]] | None = None,
+) -> tuple[dict[Any, Any], list[Any]]:
+    """Returns what `SentImage.tasks` does, for parts whose images tasks find.
+
+    Args:
+        image: the image.
+        value: the operand.
+        name: begins the keys of tasks that send.
+        parts: the keys of the parts, or their futures.
+        label: begins the keys of tasks that find images.
+        places: where images lie, for each part by the chunks that have some of it, where that is known.
+    """
+    axis, tasks, made, ends = image.axis, dict[Any, Any](), list[Any](), _ends(value, image.axis)
+    if places is None:
+        places = [{chunk: (label, n, chunk) for chunk in range(len(ends) - 1)} for n in range(len(parts))]
         for number, part in enumerate(parts):
-            tasks[f"{label}-all", number] = (places_in_chunks, part, axis, list(ends))
-            found.append({chunk: (label, number, chunk) for chunk in range(len(ends) - 1)})
-            for chunk, key in found[-1].items():
-                tasks[key] = (getitem, (f"{label}-all", number), chunk)
-        return found
+            tasks[f"{label}-all", number] = (places_in_chunks, part, image.part_axis, ends)
+            tasks |= {key: (getitem, (f"{label}-all", number), chunk) for chunk, key in places[number].items()}
+    if not isinstance(value, dask.array.Array):
+        tasks[f"{name}-whole"] = value
+    for number, (part, own) in enumerate(zip(parts, places, strict=True)):
+        sent = []
+        for chunk, where in own.items():
+            source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else f"{name}-whole"
+            key = (f"{name}-send", number, chunk)
+            tasks[key] = (taken, source, where, axis, ends[chunk])
+            sent.append(key)
+        made.append((_expanded(image, value), part, sent))
+    return tasks, made
 
 
 def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentImage]:
@@ -186,11 +200,26 @@ def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentI
     return found
 
 
-def image_of(image: Image, parts: Sequence[SparseTensor]) -> SentImage | None:
-    """Returns what parts at hand read of an operand; None where their storage does not list it."""
-    read = [stored_coordinates(part, image.part_axis) for part in parts]
+def tasks_of_divisions(
+    image: Image, value: Any, name: str, divisions: Sequence[Any], parts: Sequence[Any]
+) -> tuple[dict[Any, Any], list[Any]] | None:
+    """Returns what `SentImage.tasks` does, for the divisions of a part.
+
+    Args:
+        image: the image of the part.
+        value: the operand.
+        name: begins the keys of the tasks.
+        divisions: tensors, or futures of them.
+        parts: their keys.
+
+    Returns:
+        None where storage does not list what divisions read.
+    """
+    if not all(isinstance(one, SparseTensor) for one in divisions):
+        return _asked_tasks(image, value, name, parts, f"{name}-places")
+    read = [stored_coordinates(one, image.part_axis) for one in divisions]
     own = [one for one in read if one is not None]
-    return KnownImage(image, own) if len(own) == len(read) else None
+    return KnownImage(image, own).tasks(value, name, parts) if len(own) == len(read) else None
 
 
 def _found(image: Image, arrays: Mapping[str, Any]) -> Iterator[SentImage]:

@@ -15,11 +15,12 @@ import numpy as np
 from dask.base import tokenize
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.dask.array_chunks import chunk_futures, chunk_sources
+from mlir_sparse.dask.array_chunks import Place, chunk_futures, chunk_sources
 from mlir_sparse.dask.image_values import lengths, places_in_chunks, stored_coordinates
+from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["image_share", "kept_with_parts", "places_kept"]
+__all__ = ["asked_of_parts", "image_share", "kept_with_parts", "places_kept"]
 
 _SAMPLED = 3  # parts
 _OF_A_PART = 32
@@ -65,6 +66,16 @@ def places_kept(part: Any, axis: int, ends: Sequence[int]) -> Sequence[Mapping[i
     """Returns where images of persisted parts lie, as futures by the operand's chunk; None for other parts."""
     found = _persisted(part, axis, ends) if chunk_futures(part) else None
     return None if found is None else found.places
+
+
+def asked_of_parts(array: Any, question: Callable[[SparseTensor], _T]) -> dict[Place, _T] | None:
+    """Returns what a function says of each persisted part, by the place of the chunk; None where there are none."""
+    futures = chunk_futures(array)
+
+    def made(client: Any) -> dict[Place, _T]:
+        return dict(zip(futures, client.gather(client.map(question, list(futures.values()))), strict=True))
+
+    return kept_with_parts(list(futures.values()), ("asked", question.__qualname__), made)
 
 
 def kept_with_parts(futures: Sequence[Any], key: tuple[Any, ...], made: Callable[[Any], _T]) -> _T | None:

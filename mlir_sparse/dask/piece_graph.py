@@ -16,12 +16,12 @@ from dask.base import tokenize
 from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
-from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_sum
+from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_ahead, compile_sum
 from mlir_sparse.dask.array_chunks import chunk_bytes, nbytes_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
 from mlir_sparse.dask.heavy_parts import divided_parts
-from mlir_sparse.dask.image_operands import SentImage, image_of, images_sent
+from mlir_sparse.dask.image_operands import SentImage, images_sent, tasks_of_divisions
 from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Semiring
@@ -32,6 +32,9 @@ __all__ = ["graph_of_pieces"]
 
 _ARITY = 8
 """So many results of pieces are combined at once, in the order of the pieces."""
+
+_PAIRS = 4096
+"""So many chunks in all are read by pieces one by one."""
 
 Numbers = tuple[int, ...]  # of a piece: one for each cut
 
@@ -55,8 +58,9 @@ def graph_of_pieces(
     cuts = pieces.cuts
     arrays = {name: _in_chunks(operands[cuts.operand(name)], cuts.axes(name), bounds) for name in cuts.names}
     sent = images_sent(pieces.cut, arrays) if len(bounds) == 1 else {}
+    readers = prod(len(ends) - 1 for ends in bounds)
     for name in cuts.names:
-        arrays[name] = _whole_where_not_cut(arrays[name], cuts.axes(name), sent.get(name))
+        arrays[name] = _whole_where_not_cut(arrays[name], cuts.axes(name), sent.get(name), readers)
     label = before_dash("".join(str(statement).split()))
     token = tokenize(str(statement), pieces.kernel, [arrays[name] for name in arrays], bounds)
     name, kernel = f"{label}-{token}", f"kernel-{token}"
@@ -126,11 +130,22 @@ def _in_chunks(value: Any, axes: Sequence[int | None], bounds: Sequence[Bounds])
     return array_of_chunks(name, tasks, [], value.shape, kind, [axis for axis, _ in cut], [ends for _, ends in cut])
 
 
-def _whole_where_not_cut(value: Any, axes: Sequence[int | None], sent: SentImage | None) -> Any:
+def _whole_where_not_cut(value: Any, axes: Sequence[int | None], sent: SentImage | None, readers: int) -> Any:
     if not isinstance(value, dask.array.Array) or not value.ndim:
         return value
     kept = {axis for axis in axes if axis is not None} | ({sent.image.axis} if sent else set())
+    if not kept and _joined_axis(value) is not None and value.npartitions * readers <= _PAIRS:
+        return value
     return value.rechunk({dim: -1 for dim in range(value.ndim) if dim not in kept})
+
+
+def _joined_axis(value: Any) -> int | None:
+    """Returns the only axis along which an array comes in chunks, so that each piece joins them where it runs.
+
+    One task that did so would get all chunks and send all of them on. Tensors take longer to join than to send.
+    """
+    axes = [axis for axis, chunks in enumerate(value.chunks) if len(chunks) > 1]
+    return axes[0] if len(axes) == 1 and isinstance(value._meta, np.ndarray) else None
 
 
 def _operand_keys(
@@ -148,6 +163,11 @@ def _operand_keys(
             continue
         axes = pieces.cuts.axes(other)
         if isinstance(value, dask.array.Array):
+            joined = _joined_axis(value) if all(axis is None for axis in axes) else None
+            if joined is not None:
+                every = [(value.name, *place) for place in np.ndindex(value.numblocks)]
+                keys[other] = dict.fromkeys(_all_numbers(bounds), (np.concatenate, every, joined))
+                continue
             keys[other] = {n: _chunk_key(value.name, axes, n, value.ndim) for n in _all_numbers(bounds)}
         else:
             tasks[f"{name}-{other}"] = value
@@ -252,7 +272,7 @@ class _HeavyPieces:
 
     pieces: StatementPieces
     operand: str
-    divisions: Mapping[Numbers, Sequence[SparseTensor]]
+    divisions: Mapping[Numbers, Sequence[Any]]
     total: CompiledKernel
     arrays: Mapping[str, Any]
     sent: Mapping[str, SentImage]
@@ -272,16 +292,20 @@ class _HeavyPieces:
         if own is None:
             return False
         label = f"{self.name}-within"
-        parts = [(f"{label}-part", *numbers, at) for at in range(len(own))]
-        tasks |= dict(zip(parts, own, strict=True))
+        parts: list[Any] = list(own)
+        if all(isinstance(one, SparseTensor) for one in own):
+            parts = [(f"{label}-part", *numbers, at) for at in range(len(own))]
+            tasks |= dict(zip(parts, own, strict=True))
         tasks[f"{label}-sum"] = _Sum(self.total)
         operands = {other: [value] * len(own) for other, value in read.items()} | {self.operand: parts}
         for other, sent in self.sent.items():
-            image = image_of(sent.image, own) if sent.image.part == self.operand else None
-            if image is not None:
-                place = "-".join(map(str, numbers))
-                more, operands[other] = image.tasks(self.arrays[other], f"{label}-{other}-{place}", parts)
-                tasks |= more
+            if sent.image.part != self.operand:
+                continue
+            key_of = f"{label}-{other}-{'-'.join(map(str, numbers))}"
+            found = tasks_of_divisions(sent.image, self.arrays[other], key_of, own, parts)
+            if found is not None:
+                tasks |= found[0]
+                operands[other] = found[1]
         results = [(label, *numbers, at) for at in range(len(own))]
         for at, result in enumerate(results):
             tasks[result] = (_call, kernel, list(operands), [value[at] for value in operands.values()])
@@ -298,6 +322,10 @@ class _Sum:
     def __dask_tokenize__(self) -> Any:
         return repr(self.kernel)
 
+    def __reduce__(self) -> Any:
+        compile_ahead(self.kernel)
+        return _Sum, (self.kernel,)
+
 
 def _added(total: _Sum, results: Sequence[Any]) -> Any:
     return combined(total.kernel, results)
@@ -313,6 +341,7 @@ class _Kernel:
         return str(self.pieces.cuts), repr(self.pieces.kernel)
 
     def __reduce__(self) -> Any:
+        self.pieces.compile_ahead()  # here, rather than by each worker
         return _kernel_here, (__version__, self.pieces)
 
 

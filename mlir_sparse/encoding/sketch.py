@@ -68,12 +68,15 @@ class Sketch:
         entries: the number of stored entries; of an array the number of elements.
         axes: the degrees in each dimension; none for an array, where each coordinate has equally many.
         pattern: where a square matrix has entries, if that was looked at.
+        levels: the number of places that each level of the storage has, outermost first; none where levels are no
+            dimensions, or not counted.
     """
 
     shape: tuple[int, ...]
     entries: float
     axes: tuple[AxisSketch, ...] = ()
     pattern: PatternSketch | None = field(default=None, compare=False)
+    levels: tuple[float, ...] = field(default=(), compare=False)
     _rounded: tuple[tuple[int, ...], ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -85,7 +88,9 @@ class Sketch:
         """
         if self._rounded is None:  # each call with the tensor asks for them
             axes = ((axis.distinct, axis.largest, axis.squares) for axis in self.axes)
-            found = tuple(tuple(map(_power_of_4, numbers)) for numbers in (self.shape, (self.entries,), *axes))
+            # The first level has the coordinates of a dimension, the last one the entries.
+            numbers = (self.shape, (self.entries, *self.levels[1:-1]), *axes)
+            found = tuple([tuple(map(_power_of_4, each)) for each in numbers])
             object.__setattr__(self, "_rounded", found if self.pattern is None else (*found, self.pattern.rounded))
         assert self._rounded is not None
         return self._rounded

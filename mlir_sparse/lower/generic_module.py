@@ -24,6 +24,7 @@ from mlir_sparse.plan import (
     MappedNest,
     NestFunction,
     Program,
+    combining_functions,
     facts_of_nest,
     functions_of,
     identity_of,
@@ -39,7 +40,7 @@ class LoweredProgram:
 
     Args:
         bytecode: the module.
-        functions: its functions: one for each Generic of the program, in order.
+        functions: those of the loop nests: one for each Generic of the program, in order.
         variables: for each function the places of its loops' index variables, where operations have locations.
     """
 
@@ -74,6 +75,9 @@ def lower(program: Program, mapped: Sequence[MappedNest] = (), *, located: bool 
             for function, threads in zip(functions, mapped or repeat(None), strict=bool(mapped)):
                 with ir.InsertionPoint(module.body):
                     _build(function, program, threads, locations)
+            for function, alone in () if mapped else combining_functions(program).values():
+                with ir.InsertionPoint(module.body):
+                    _build(function, alone, None, Unlocated())
             module.operation.verify()
         except (ir.MLIRError, ValueError) as error:
             message = f"expected MLIR to accept the module, but got:\n{diagnostics_of(error)}"

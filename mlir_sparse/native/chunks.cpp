@@ -121,6 +121,19 @@ void call_parted(Function function, const Partition &partition, const std::vecto
   for (const std::size_t number : borders) call(number);
 }
 
+// Combines elements of a chunk's own result into the result of all, by compiled code.
+void call_combining(Function function, const Array &result, char *own, std::size_t begin, std::size_t end) {
+  const auto part = [&](char *data) {
+    const std::int64_t at = static_cast<std::int64_t>(begin) * result.item;
+    return Array{data + at, result.item, {static_cast<std::int64_t>(end - begin)}, {1}};
+  };
+  Packed packed;
+  packed.add_returned(1);
+  packed.add(part(own));
+  packed.add(part(result.data));
+  function(packed.arguments());
+}
+
 // The first chunk writes to the result itself; the results of the others are combined with it, in order.
 void call_added(Function function, const Partition &partition, const std::vector<Argument> &arguments,
                 const Cuts &cuts, const std::function<void()> &goes_on) {
@@ -159,7 +172,12 @@ void call_added(Function function, const Partition &partition, const std::vector
     for (std::size_t chunk = 1; chunk < cuts.chunks(); ++chunk) {
       const auto [least, most] = written(chunk);
       const std::size_t from = std::max(begin, least), to = std::min(end, most);
-      if (from < to) combine(result.data, owned[chunk - 1].data(), from, to);
+      char *own = owned[chunk - 1].data();
+      if (from >= to) continue;
+      if (partition.combining)
+        call_combining(partition.combining, result, own, from, to);
+      else
+        combine(result.data, own, from, to);
     }
   });
 }

@@ -110,6 +110,9 @@ struct Partition {
   bool fills = false;         // whether the function fills its result first
   std::string identity;       // what with: the bytes of an element
   std::string combine;        // how results of all chunks become one
+  // What combines them where `combine` names no operator of ours: compiled code of two vectors, the second of which it
+  // combines the first into, in MLIR's packed form.
+  void (*combining)(void **) = nullptr;
   int reached = -1;           // the buffer of coordinates that are rows of the result written to; positions precede it
   std::int64_t weight = 1;    // how many entries without functions take as long as one
 

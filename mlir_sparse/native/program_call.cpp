@@ -1,7 +1,10 @@
 // Calls of programs: a runtime function that fails unwinds to the call, so that no file that is missing and no
-// assertion ends the process. Compiled code has no destructors to run, and its unwinding tables are not loaded.
+// assertion ends the process, nor a signal. Compiled code has no destructors to run, and its unwinding tables are not
+// loaded.
 
 #include "program_call.hpp"
+
+#include "program_signals.hpp"
 
 #include <csetjmp>
 #include <cstdio>
@@ -25,6 +28,11 @@ thread_local char failure[kLongest];
 // The line printed last: a failed assertion prints what it is about, and aborts.
 thread_local std::string last_line;
 
+void keep(const char *message) {
+  std::strncpy(failure, message, kLongest - 1);
+  failure[kLongest - 1] = '\0';
+}
+
 int put_line(const char *text) {
   last_line = text;
   return std::puts(text);
@@ -35,6 +43,15 @@ void abort_program() {
   end_program(program_message("expected its assertions to hold, but got one that failed" + about));
 }
 
+// Programs write to what malloc returns, whether there was memory or not.
+void *allocate(std::size_t bytes) {
+  void *found = std::malloc(bytes);
+  if (!found && running)
+    end_program(program_message("expected memory for what the program allocates, but got none of " +
+                                std::to_string(bytes) + " bytes"));
+  return found;
+}
+
 ProgramFunctions all_functions() {
   ProgramFunctions found;
   add_print_functions(found);
@@ -42,6 +59,7 @@ ProgramFunctions all_functions() {
   add_file_functions(found);
   add_random_functions(found);
   found["abort"] = reinterpret_cast<void *>(&abort_program);
+  found["malloc"] = reinterpret_cast<void *>(&allocate);
   found["puts"] = reinterpret_cast<void *>(&put_line);
   return found;
 }
@@ -49,13 +67,12 @@ ProgramFunctions all_functions() {
 }  // namespace
 
 const char *program_message(const std::string &message) {
-  std::strncpy(failure, message.c_str(), kLongest - 1);
-  failure[kLongest - 1] = '\0';
+  keep(message.c_str());
   return failure;
 }
 
 void end_program(const char *message) {
-  if (message != failure) program_message(message);
+  if (message != failure) keep(message);
   if (running) std::longjmp(running->place, 1);
   // Threads that a program starts have no call to return from.
   std::fflush(stdout);
@@ -67,6 +84,8 @@ bool call_program(void (*function)(void **), void **arguments, std::string &mess
   Call call;
   call.outer = running;
   last_line.clear();
+  failure[0] = '\0';  // is allocated by now, which a signal's handler must not do
+  const ProgramSignals signals(&end_program);
   const bool returned = setjmp(call.place) == 0;
   if (returned) {
     running = &call;

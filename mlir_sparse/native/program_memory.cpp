@@ -12,6 +12,7 @@
 
 #include "module.hpp"
 #include "program_call.hpp"
+#include "program_signals.hpp"
 
 namespace py = pybind11;
 
@@ -51,6 +52,7 @@ std::uintptr_t malloc_copy(const py::array &array) {
 }  // namespace
 
 void register_program(py::module_ &module) {
+  module.attr("guards_programs") = bool{MLIR_SPARSE_GUARDS_PROGRAMS};
   module.def("call_program", &call, py::arg("function"), py::arg("arguments"),
              "Runs a function of MLIR's packed convention; returns why a runtime function ended it, or nothing.");
   module.def("program_function", [](const std::string &name) { return program_function(name) != nullptr; },

@@ -73,18 +73,22 @@ void register_partition(py::module_ &module) {
       .def(py::init([](int variable, std::int64_t unit, bool compressed, const std::string &outcome,
                        std::vector<int> factors, std::vector<StoredPart> stored,
                        const std::vector<std::tuple<int, int, std::int64_t, bool>> &axes, bool fills,
-                       const py::bytes &identity, std::string combine, int reached, std::int64_t weight) {
-             if (outcome == "added" && combine_of(combine) == nullptr)
+                       const py::bytes &identity, std::string combine, int reached, std::int64_t weight,
+                       std::uintptr_t combining) {
+             if (outcome == "added" && combining == 0 && combine_of(combine) == nullptr)
                throw py::value_error("expected an operator and an element type, but got " + combine);
              Partition partition{variable,           unit, compressed, outcome_of(outcome), std::move(factors),
-                                 std::move(stored), {},   fills,  identity,            std::move(combine), reached, weight};
+                                 std::move(stored), {},   fills,  identity,            std::move(combine)};
+             partition.combining = reinterpret_cast<void (*)(void **)>(combining);
+             partition.reached = reached;
+             partition.weight = weight;
              for (const auto &[parameter, dim, coefficient, plain] : axes)
                partition.axes.push_back({parameter, dim, coefficient, plain});
              return partition;
            }),
            py::arg("variable"), py::arg("unit"), py::arg("listed"), py::arg("outcome"), py::arg("factors"),
            py::arg("stored"), py::arg("axes"), py::arg("fills"), py::arg("identity"), py::arg("combine"), py::arg("reached") = -1,
-           py::arg("weight") = 1);
+           py::arg("weight") = 1, py::arg("combining") = 0);
 }
 
 void register_threads(py::module_ &module) {

@@ -145,6 +145,18 @@ class Monoid:
         return bool(self._signs) and min(self._signs) > 0
 
     @property
+    def takes_last(self) -> bool:
+        """Returns whether the result is the last entry, as `any`'s: the identity beside an entry would take its place.
+
+        So it does not combine results of parts, of which some have no entry.
+        """
+        from mlir_sparse.notation.ast import Access, walk  # ast imports this module for annotations
+
+        assert self.operator.overlap is not None
+        first = self.operator.parameters[0]
+        return all(not isinstance(node, Access) or node.tensor != first for node in walk(self.operator.overlap))
+
+    @property
     def union(self) -> Operator:
         """Returns the operator that combines two values, and returns the one value where the other is missing."""
         return _passing(self.operator) if self.operator.intersects else self.operator

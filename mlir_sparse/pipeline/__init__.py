@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mlir_sparse.loops.remarks import Remark
-from mlir_sparse.pipeline.machine_key import host_text
+from mlir_sparse.pipeline.machine_key import code_text, host_text
 from mlir_sparse.process.first_use import at_first_use
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ __all__ = [
     "Results",
     "Snapshot",
     "Trace",
+    "code_text",
     "compile_module",
     "compile_user_module",
     "cpu",

@@ -7,11 +7,14 @@ from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
 __all__ = ["cpu"]
 
-_VECTOR_TO_LLVM = (("force-32bit-vector-indices", True), ("reassociate-fp-reductions", False))
 
+def cpu(*, narrow_lanes: bool = True) -> Pipeline:
+    """Returns the pipeline from sparsified code to the LLVM dialect.
 
-def cpu() -> Pipeline:
-    """Returns the pipeline from sparsified code to the LLVM dialect."""
+    Args:
+        narrow_lanes: whether positions in vectors are of 32 bits, which all that this package's kernels look at are.
+    """
+    vector_to_llvm = (("force-32bit-vector-indices", narrow_lanes), ("reassociate-fp-reductions", False))
     return Pipeline(
         (
             Pass(
@@ -58,14 +61,14 @@ def cpu() -> Pipeline:
             Pass("convert-scf-to-cf", "structured loops to branches", on_functions=True),
             Pass("expand-strided-metadata", "subviews of level buffers to offsets"),
             Pass("lower-affine", "affine.min of the vector loops"),
-            Pass("convert-vector-to-llvm", "before functions: masks and gathers", _VECTOR_TO_LLVM),
+            Pass("convert-vector-to-llvm", "before functions: masks and gathers", vector_to_llvm),
             Pass("convert-complex-to-standard", "complex arithmetic to pairs", on_functions=True),
             Pass("arith-expand", "operations without an LLVM equivalent", on_functions=True),
             Pass("convert-math-to-funcs", "integer powers, which no library has"),
             Pass("convert-math-to-llvm", "functions that are LLVM intrinsics", on_functions=True),
             Pass("convert-math-to-libm", "functions that are not"),
             Pass("convert-complex-to-libm", "complex functions"),
-            Pass("convert-vector-to-llvm", "what the expansions above made", _VECTOR_TO_LLVM),
+            Pass("convert-vector-to-llvm", "what the expansions above made", vector_to_llvm),
             Pass("convert-to-llvm", "functions, memrefs, arithmetic, control flow"),
             Pass("reconcile-unrealized-casts", "casts that two conversions left facing each other"),
         )

@@ -94,11 +94,7 @@ def _older_spellings(source: Source) -> str | None:
 
 def _span(source: Source, diagnostic: Diagnostic) -> Span | None:
     """Returns the place of a diagnostic; None where it is not in the text."""
-    lines = source.text.splitlines(keepends=True)
-    if not 0 < diagnostic.line <= len(lines):
-        return None
-    start = sum(map(len, lines[: diagnostic.line - 1])) + max(diagnostic.column - 1, 0)
-    return Span(start, start + 1)
+    return source.span_at(diagnostic.line, diagnostic.column)
 
 
 def _texts(source: Source, diagnostics: Sequence[Diagnostic]) -> list[str]:

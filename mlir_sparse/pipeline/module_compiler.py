@@ -6,6 +6,7 @@ import ctypes
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 from mlir_sparse import _native
@@ -49,11 +50,49 @@ def compile_here(request: ModuleRequest, used: list[object]) -> ModuleOutcome:
                 return ModuleOutcome(buffer.getvalue(), found)
             if not found:
                 return ModuleOutcome(b"", ())
-            engine, _ = execution_engine(module, [one.name for one in found])
+            heard: list[Diagnostic] = []
+            try:
+                with _diagnostics_kept(module.context, heard):
+                    engine, _ = execution_engine(module, [one.name for one in found])
+            except (ir.MLIRError, RuntimeError):
+                left = _not_lowered(module) or heard
+                if not left:
+                    raise
+                return ModuleOutcome(None, diagnostics=tuple(left))
             used.append(engine)
             return ModuleOutcome(object_code(engine), found)
     except (ir.MLIRError, ValueError, RuntimeError) as error:
         return ModuleOutcome(None, diagnostics=diagnostics_in(error), is_valid=valid)
+
+
+@contextmanager
+def _diagnostics_kept(context: ir.Context, heard: list[Diagnostic]) -> Iterator[None]:
+    """Collects what MLIR says of a module while it becomes LLVM's."""
+
+    def hear(said: object) -> bool:
+        heard.extend(_read([said]))
+        return True
+
+    handler = context.attach_diagnostic_handler(hear)
+    try:
+        yield
+    finally:
+        handler.detach()
+
+
+def _not_lowered(module: ir.Module) -> list[Diagnostic]:
+    """Returns a diagnostic for each operation that the passes left in another dialect than LLVM's."""
+    found: list[Diagnostic] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if not op.name.startswith(("llvm.", "builtin.")):
+            place = _PLACE.search(str(op.location))
+            line, column = (int(place[1]), int(place[2])) if place else (0, 0)
+            found.append(Diagnostic("error", f"no pass lowers '{op.name}' on these operands to LLVM", line, column))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
 
 
 def _functions_in(module: ir.Module, kind: str = "func.func") -> list[ir.Operation]:

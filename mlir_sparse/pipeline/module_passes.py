@@ -17,7 +17,9 @@ def module_to_buffers(vector_length: int = 0) -> Pipeline:
     return Pipeline(
         (
             Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True),
+            Pass("lower-affine", "what affine maps divide, load and store is then looked at like all else"),
             Pass("check-assembled-tensors", "loops over buffers that lie read any memory"),
+            Pass("check-accesses", "vectors and slices beyond their operands would read and write any memory"),
             Pass("generate-runtime-verification", "extents that differ would read and write beyond operands"),
             Pass("linalg-fuse-elementwise-ops", "one loop for operations one after the other", on_functions=True),
             Pass(
@@ -39,6 +41,8 @@ def module_to_buffers(vector_length: int = 0) -> Pipeline:
 
 def module_to_llvm() -> Pipeline:
     """Returns the passes from memory to the LLVM dialect: those of this package's kernels that results need."""
-    loops, *rest = (step for step in cpu().passes if not step.optional)
+    # A user's vectors may be read and written at any index.
+    loops, *rest = (step for step in cpu(narrow_lanes=False).passes if not step.optional)
     divisors = Pass("check-divisors", "processors end the process where an integer is divided by zero")
-    return Pipeline((loops, divisors, *rest))
+    places = Pass("locate-assertions", "the call that an assertion ends says where it stands")
+    return Pipeline((loops, divisors, places, *rest))

@@ -22,8 +22,10 @@ from mlir_sparse.loops.read_nests import remark_other_loops
 from mlir_sparse.loops.remarks import Remarks
 from mlir_sparse.loops.strategy import run_strategy
 from mlir_sparse.pipeline.bound_rows import bound_rows
+from mlir_sparse.pipeline.check_accesses import check_accesses
 from mlir_sparse.pipeline.check_assembled import check_assembled_tensors
 from mlir_sparse.pipeline.check_divisors import check_divisors
+from mlir_sparse.pipeline.locate_assertions import locate_assertions
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.strategies import STRATEGIES
 
@@ -46,9 +48,11 @@ def _anywhere(change: Callable[[ir.Module, Mapping[str, str]], None]) -> _Pass:
 OWN_PASSES: Mapping[str, _Pass] = {
     "assemble-sparse-results": assemble_sparse_results,
     "bound-rows": bound_rows,
+    "check-accesses": check_accesses,
     "check-assembled-tensors": check_assembled_tensors,
     "check-divisors": check_divisors,
     "expect-kernels": _anywhere(expect_kernels),
+    "locate-assertions": locate_assertions,
     "gpu-to-ptx": _anywhere(assemble_kernels),
     "parallelize-apart-loops": _anywhere(parallelize_loops),
     "map-loops-to-gpu": _anywhere(map_loops),

@@ -11,6 +11,7 @@ from mlir_sparse.process.first_use import at_first_use
 
 if TYPE_CHECKING:
     from mlir_sparse.plan.choose_cuts import choose_cut
+    from mlir_sparse.plan.chunk_results import combining_functions
     from mlir_sparse.plan.facts_of_nests import facts_of_nest
     from mlir_sparse.plan.mapping.choose_mapping import map_loops
     from mlir_sparse.plan.mapping.mapped_nest import MappedNest, explain_mapping, shared_structure
@@ -40,6 +41,7 @@ else:
         __name__,
         {
             "choose_cuts": ("choose_cut",),
+            "chunk_results": ("combining_functions",),
             "facts_of_nests": ("facts_of_nest",),
             "mapping.choose_mapping": ("map_loops",),
             "mapping.mapped_nest": (
@@ -91,6 +93,7 @@ __all__ = [
     "Step",
     "TwoPhaseAssembly",
     "choose_cut",
+    "combining_functions",
     "combining_name",
     "explain_mapping",
     "facts_of_nest",

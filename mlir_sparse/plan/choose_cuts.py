@@ -9,13 +9,10 @@ its own rows of the result; if the result lacks the variable, the reduction's op
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from mlir_sparse.affine import Constant
-from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
@@ -25,14 +22,11 @@ from mlir_sparse.notation import (
     Call,
     IndexVar,
     Literal,
-    Monoid,
-    ReduceOp,
     Subscript,
     accesses_of,
     walk,
 )
-from mlir_sparse.notation.entry_functions import COMBINING
-from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.plan.chunk_operators import native_operator, refused_combination
 from mlir_sparse.plan.order.co_iteration import products, walks
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables
 from mlir_sparse.plan.plan_steps import AccumulateMode, Generic, combining_name, identity_of, place_of
@@ -41,9 +35,6 @@ from mlir_sparse.program import Cut, CutResult, IndexSum, StoredCut
 __all__ = ["choose_cut"]
 
 Types = Mapping[str, TensorType]
-
-# The operators that can combine results of chunks, by their names in native code.
-_COMBINED = {"plus": "sum", "max": "max", "min": "min", "times": "prod", "or": "or", "and": "and"}
 
 # The functions that take several nanoseconds, and about as many entries as one of them lasts.
 _EXPONENTIALS = "cbrt exp exp2 expm1 log log2 log10 log1p pow logaddexp logaddexp2 erf"
@@ -116,7 +107,7 @@ def _cut(
         factors=_factors(step, variable, types),
         fills=step.mode is AccumulateMode.START and step.start is None and step.sampled is None,
         identity=_identity(step, output),
-        combine=f"{_native_name(step.combine) or combining_name(step.combine)} {output.dtype.numpy.name}",
+        combine=f"{native_operator(step.combine) or combining_name(step.combine)} {output.dtype.numpy.name}",
         reached=reached,
         weight=_weight(step) if outcome == "apart" else 1,
     )
@@ -299,34 +290,7 @@ def _refused_result(step: Generic, variable: IndexVar, outcome: CutResult, types
         return "" if first else f"the first level of {step.sampled.tensor} is not {variable}"
     if outcome == "apart":
         return ""
-    operator = _native_name(step.combine)
-    if operator is None or step.mode is AccumulateMode.REPLACE:
-        return f"results of chunks are not combined by {getattr(step.combine, 'name', step.combine)}"
-    return "" if _combines(operator, output.dtype, step) else f"results of chunks in {output.dtype} are not combined"
-
-
-@lru_cache(maxsize=256)
-def _native_name(combine: ReduceOp | Monoid) -> str | None:
-    """Returns the name of the operator that combines results of chunks in native code; None if that has none."""
-    if isinstance(combine, ReduceOp):
-        if combine is ReduceOp.SUM:
-            return "sum"
-        if combine not in COMBINING:
-            return None
-        combine = COMBINING[combine]
-    known = (name for name in _COMBINED if replace(combine, lift=None) == replace(MONOIDS[name], lift=None))
-    return next((_COMBINED[name] for name in known), None)
-
-
-def _combines(operator: str, dtype: DType, step: Generic) -> bool:
-    """Returns whether native code combines results of an element type as the loops would."""
-    if operator in ("or", "and"):
-        # What a target had may be neither 0 nor 1.
-        return step.mode is AccumulateMode.START and not dtype.is_narrow and not dtype.is_complex
-    # A result that is narrower than its sums would be rounded once for each piece.
-    if dtype.is_truth or dtype.is_narrow:
-        return False
-    return operator in ("sum", "prod") or not dtype.is_complex
+    return refused_combination(step, output.dtype)
 
 
 def _is_of_blocks(subscript: Subscript, variable: IndexVar, step: Generic, types: Types) -> bool:

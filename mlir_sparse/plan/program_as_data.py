@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Binary, BinaryOp, Expr, IndexVar, Literal, Subscript, children
 from mlir_sparse.plan.block_steps import blocks_of
 from mlir_sparse.plan.choose_cuts import choose_cut
+from mlir_sparse.plan.chunk_results import combining_functions
 from mlir_sparse.plan.order.scattered_masks import scattered
 from mlir_sparse.plan.plan_steps import (
     AccumulateMode,
@@ -19,7 +22,7 @@ from mlir_sparse.plan.plan_steps import (
     functions_of,
     place_of,
 )
-from mlir_sparse.program import Argument, EntryBounds, IndexSum, NestCall, ProgramSteps
+from mlir_sparse.program import Argument, Cut, EntryBounds, IndexSum, NestCall, ProgramSteps
 
 __all__ = ["steps_of"]
 
@@ -31,9 +34,9 @@ def steps_of(program: Program, densified: bool) -> ProgramSteps:
         program: the program.
         densified: whether it reads sparse operands as dense arrays.
     """
-    functions, types = iter(functions_of(program)), dict(program.types)
+    functions, types, combining = iter(functions_of(program)), dict(program.types), combining_functions(program)
     steps = tuple(
-        _call(next(functions), types) if isinstance(step, Generic) else step
+        _call(next(functions), types, combining) if isinstance(step, Generic) else step
         for step in program.steps
         if not isinstance(step, Located | LocatedRows)
     )
@@ -41,10 +44,14 @@ def steps_of(program: Program, densified: bool) -> ProgramSteps:
     return ProgramSteps(steps, program.result, types[program.result], str(program), densified, blocks)
 
 
-def _call(function: NestFunction, types: dict[str, TensorType]) -> NestCall:
+def _call(
+    function: NestFunction, types: dict[str, TensorType], combining: Mapping[str, tuple[NestFunction, Program]]
+) -> NestCall:
     step, operands, output = function.step, function.operands, types[function.step.result]
     read = (*operands, step.target) if output.encoding is None else operands
     cut = choose_cut(step, types)
+    if isinstance(cut, Cut) and function.name in combining:
+        cut = replace(cut, combined_by=combining[function.name][0].name)
     return NestCall(
         function=function.name,
         loops=tuple(v.name for v in (*step.loops, *(step.target.indices if step.sampled is not None else ()))),

@@ -64,6 +64,8 @@ class Cut:
         reached: the coordinates buffer, of the only operand that is cut, with the rows of the result that are written;
             None if no buffer has them.
         weight: how many entries without functions take as long as one of this nest.
+        combined_by: the function that combines results of chunks where native code has no such operator; empty where
+            it has.
     """
 
     variable: str
@@ -77,6 +79,7 @@ class Cut:
     combine: str
     reached: int | None = None
     weight: int = 1
+    combined_by: str = ""
 
     @property
     def unit(self) -> int:

@@ -46,8 +46,9 @@ class ProgramSteps:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Returns the names of the functions that it calls."""
-        return tuple(nest.function for nest in self.nests)
+        """Returns the names of the functions that it calls: of loop nests, and of what combines results of chunks."""
+        combining = (cut.combined_by for cut in self.cuts if cut.combined_by)
+        return (*(nest.function for nest in self.nests), *combining)
 
     @property
     def cuts(self) -> tuple[Cut, ...]:

@@ -15,7 +15,9 @@ from mlir_sparse.runtime.fast_paths import Direct
 from mlir_sparse.runtime.function_call import FunctionCall
 from mlir_sparse.runtime.linked_program import link_program
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode, kept_machine
+from mlir_sparse.runtime.package_sources import portable_stamp
 from mlir_sparse.runtime.run_steps import Executable, LinkedStep
+from mlir_sparse.runtime.sent_code import SentCode, fetch_sent, keep_sent, to_send
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
 from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, within
 
@@ -44,6 +46,7 @@ __all__ = [
     "LoadedObject",
     "Machine",
     "NoCode",
+    "SentCode",
     "SparseResultLayout",
     "assemble",
     "assembly",
@@ -51,16 +54,20 @@ __all__ = [
     "cache_state",
     "compute",
     "fetch",
+    "fetch_sent",
     "get_num_threads",
+    "keep_sent",
     "kept_machine",
     "link_program",
     "llvm_ir",
     "machine_of",
     "operand_of",
+    "portable_stamp",
     "read_archive",
     "set_num_threads",
     "sources_changed",
     "store",
+    "to_send",
     "type_id",
     "within",
     "write_archive",

@@ -44,7 +44,7 @@ def _call(nest: NestCall, machine: Machine) -> FunctionCall:
         None if nest.encoding is None else SparseResultLayout(nest.encoding, nest.dtype, nest.gathers, nest.scatters)
     )
     result = _native.Result.dense() if buffers is None else buffers.native
-    cut = None if nest.cut is None else _partition(nest.cut, nest.loops)
+    cut = None if nest.cut is None else _partition(nest.cut, nest.loops, machine)
     address = machine.addresses[nest.function]
     return FunctionCall(nest, _native.Launcher(address, parameters, result, len(nest.loops), cut, machine), buffers)
 
@@ -59,7 +59,7 @@ def _parameter(argument: Argument, loops: Sequence[str]) -> _native.Parameter:
     return _native.Parameter.sparse(type_id(argument.dtype, argument.encoding), subscripts)
 
 
-def _partition(cut: Cut, loops: Sequence[str]) -> _native.Partition:
+def _partition(cut: Cut, loops: Sequence[str], machine: Machine) -> _native.Partition:
     stored = [
         _native.StoredPart(
             part.argument, part.compressed, part.block, part.steps, part.shifts, part.stride, part.sorted, part.level
@@ -79,4 +79,5 @@ def _partition(cut: Cut, loops: Sequence[str]) -> _native.Partition:
         combine=cut.combine,
         reached=-1 if cut.reached is None else cut.reached,
         weight=cut.weight,
+        combining=machine.addresses[cut.combined_by] if cut.combined_by else 0,
     )

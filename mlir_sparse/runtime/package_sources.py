@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 
 from mlir_sparse import _native
 
-__all__ = ["are_known", "have_changed", "look", "stamp"]
+__all__ = ["are_known", "have_changed", "look", "portable_stamp", "stamp"]
 
 # Times of files have a resolution of 10 ms or better.
 _TICK = 20_000_000
 
 
-def look(folder: str = os.path.dirname(os.path.dirname(__file__))) -> tuple[str, int]:
+_HERE = os.path.dirname(os.path.dirname(__file__))
+
+
+def look(folder: str = _HERE) -> tuple[str, int]:
     """Returns an identity of the sources in a folder, and the newest time of writing in nanoseconds."""
+    found = _files(folder)
+    youngest = max(changed for _, changed, _ in found)
+    return hashlib.blake2b(repr(sorted(found)).encode(), digest_size=16).hexdigest(), youngest
+
+
+def _files(folder: str) -> list[tuple[str, int, int]]:
+    """Returns the path, the time of writing and the size of each source, and of the native library."""
     found: list[tuple[str, int, int]] = []
     folders = [folder]
     while folders:
@@ -27,8 +38,7 @@ def look(folder: str = os.path.dirname(os.path.dirname(__file__))) -> tuple[str,
                     folders.append(item.path)
     built = os.stat(_native.__file__)
     found.append((_native.__file__, built.st_mtime_ns, built.st_size))
-    youngest = max(changed for _, changed, _ in found)
-    return hashlib.blake2b(repr(sorted(found)).encode(), digest_size=16).hexdigest(), youngest
+    return found
 
 
 # Computed when this module is imported, about when the others are: later edits do not run here.
@@ -54,3 +64,16 @@ def have_changed() -> bool:
 def stamp() -> str:
     """Returns an identity of the sources: their paths, times and sizes, which Python itself relies on."""
     return _loaded[0] if _loaded else ""
+
+
+@cache
+def portable_stamp() -> str:
+    """Returns an identity of the sources that another machine with the same ones has too: names and sizes.
+
+    "" where sources have none, as in an archive.
+    """
+    try:
+        found = sorted((os.path.relpath(path, _HERE), size) for path, _, size in _files(_HERE))
+    except OSError:
+        return ""
+    return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()

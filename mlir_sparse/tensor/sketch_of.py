@@ -43,7 +43,7 @@ def sketch_of(value: SparseTensor | Array) -> Sketch:
     # Two threads may compute it at once: they find the same.
     if value._sketch is None:
         axes, pattern = _axes(value._storage, value._shape), sampled_pattern(value._storage, value._shape)
-        value._sketch = Sketch(value.shape, float(value.nse), axes, pattern)
+        value._sketch = Sketch(value.shape, float(value.nse), axes, pattern, _places_of_levels(value._storage))
     return value._sketch
 
 
@@ -60,6 +60,18 @@ def rounded_sketch(value: object) -> Rounded | None:
 @lru_cache(maxsize=1024)
 def _rounded_shape(shape: tuple[int, ...]) -> Rounded:
     return Sketch(shape, float(math.prod(shape))).rounded
+
+
+def _places_of_levels(storage: LevelStorage) -> tuple[float, ...]:
+    """Returns how many places each level has, where levels are dimensions whose coordinates stand there once."""
+    levels = _counted_levels(storage.encoding)
+    if levels is None or levels.sizes is not None or storage.view or not all(unique for _, unique, _ in levels.kinds):
+        return ()
+    found, places = list[float](), 1.0
+    for size, coordinates in zip(storage.level_sizes, storage.coordinates, strict=True):
+        places = places * size if coordinates is None else float(coordinates.size)
+        found.append(places)
+    return tuple(found)
 
 
 def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ...]:

@@ -42,6 +42,26 @@ class Source:
         column = offset - (before.rfind("\n") + 1) + 1
         return line, column
 
+    def span_at(self, line: int, column: int) -> Span | None:
+        r"""Returns the character at a place as MLIR counts: lines end at line feeds alone, columns are bytes.
+
+        Args:
+            line: from 1 on.
+            column: likewise.
+
+        Returns:
+            its span; None for a place that is not in the text.
+
+        >>> Source("é\nthé end", "text").span_at(2, 6)
+        Span(start=6, end=7)
+        """
+        lines = self.text.split("\n")
+        if not 0 < line <= len(lines):
+            return None
+        before = lines[line - 1].encode(errors="replace")[: max(column - 1, 0)].decode(errors="ignore")
+        start = sum(len(one) + 1 for one in lines[: line - 1]) + len(before)
+        return Span(start, start + 1)
+
     def caret(self, span: Span) -> str:
         """Returns the line where the span starts, with carets below the span; the nearby part of a long line.
 

@@ -76,6 +76,17 @@ except ms.OperandError as error:
 print(m.spmv(ms.read("A.mtx"), [1, 1, 1, 1], [0, 0, 0], convert=True))
 """
 
+WRONGDOING = """What a program does wrong ends its call with a `ProgramError` and the line: operands whose extents
+differ, indices, slices and vectors out of bounds, an integer divided by zero, an assertion of the program's own. On
+Linux a signal, as that of a wild pointer, ends the call too; `m.spmv.in_child(...)` has a process of its own:"""
+
+TOO_SHORT = """
+try:
+    m.spmv(A, np.ones(3), np.zeros(3))
+except ms.ProgramError as error:
+    print(error)
+"""
+
 STAGES = """`m.ir("buffers")` is the module after sparsification and bufferization, `m.ir("llvm")`, `m.ir("llvmir")` and
 `m.ir("asm")` what becomes of it, and `m.passes()` the module after each pass:"""
 
@@ -169,6 +180,34 @@ func.func @ends(%A: tensor<?x?xf64, #CSR>) -> memref<?xi32> {
 }
 """
 
+GPU = """`--gpu=sm_90` lowers a module to PTX for a GPU of that architecture; none is needed for it. Each outer loop
+whose iterations are proven to write to elements of their own becomes a kernel, with copies of what it reads and writes
+around its launch. Every other loop stays on the host, with the reason: threads that race would give wrong numbers.
+`gpu.func` that a module has are lowered as they are. `gpu.mlir`, whose second function adds all entries to one sum:"""
+
+ON_GPU = """\
+#CSR = #sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed), posWidth = 32, crdWidth = 32 }>
+#total = {
+  indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>],
+  iterator_types = ["reduction", "reduction"]
+}
+
+func.func @spmv(%A: tensor<?x?xf32, #CSR>, %x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = linalg.matvec ins(%A, %x : tensor<?x?xf32, #CSR>, tensor<?xf32>) outs(%y : tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+func.func @total(%A: tensor<?x?xf32, #CSR>, %s: tensor<f32>) -> tensor<f32> {
+  %0 = linalg.generic #total ins(%A : tensor<?x?xf32, #CSR>) outs(%s : tensor<f32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %1 = arith.addf %sum, %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<f32>
+  return %0 : tensor<f32>
+}
+"""
+
+PTX = """The kernel's PTX is the `assembly` of the `gpu.binary`, which LLVM's runtime loads, and `ptxas` takes:"""
+
 MIGRATE = """Files that older releases of LLVM read, back to 13, are rewritten by `mlir-sparse migrate` to what the
 bindings of today read: encodings, operations and types that were renamed or have another syntax, and the commands of
 RUN lines. Each change is listed; comments, strings, the layout and the names of everything stay. `--in-place` and `-o`
@@ -217,6 +256,7 @@ def page() -> str:
             "wrong.mlir": WRONG,
             "old.mlir": OLD,
             "rows.mlir": ROWS,
+            "gpu.mlir": ON_GPU,
         }
     ):
         return markup.document("user_modules.html", _parts())
@@ -233,6 +273,8 @@ def _parts() -> list[str]:
         session(CALL, names),
         markup.paragraph(VALUES),
         session(OUT, names),
+        markup.paragraph(WRONGDOING),
+        session(TOO_SHORT, names),
         markup.paragraph(STAGES),
         session(PASSES, names),
         markup.anchor("From a shell"),
@@ -253,6 +295,18 @@ def _parts() -> list[str]:
         markup.pre(WRONG.strip()),
         command("mlir-sparse opt wrong.mlir"),
         command("mlir-sparse opt wrong.mlir --verify-diagnostics && echo as expected"),
+        markup.anchor("On a GPU"),
+        markup.paragraph(GPU),
+        markup.pre(ON_GPU.strip()),
+        command(
+            "mlir-sparse opt gpu.mlir --gpu=sm_90 -o lowered.mlir\n"
+            "grep -oE '(func.func @\\w+|gpu.memcpy.*|gpu.launch_func.* args|kept_on_host.*)' lowered.mlir"
+        ),
+        markup.paragraph(PTX),
+        command(
+            "grep -o 'assembly = \"[^\"]*' lowered.mlir | sed 's/\\\\0A/\\n/g; s/\\\\09/\\t/g' >spmv.ptx\n"
+            "grep -E 'target|entry|tid|setp|bra|global|fma|mul.rn|add.rn' spmv.ptx | head -24 | expand"
+        ),
         markup.anchor("Tests"),
         markup.paragraph(TESTS),
         markup.pre(ROWS.strip()),

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.modules.failed_assertion import located
 from mlir_sparse.errors import DTypeError, OperandError, ProgramError, SparseError, UnsupportedError
 from mlir_sparse.pipeline import DeclaredFunction
 from mlir_sparse.process.child_process import in_child
@@ -19,6 +20,7 @@ from mlir_sparse.runtime.operand_check import as_output
 from mlir_sparse.runtime.program_memory import CallFrame
 from mlir_sparse.runtime.program_values import DenseValue, ProgramValue, value_of_type
 from mlir_sparse.text.listed_words import listed
+from mlir_sparse.text.source_text import Source
 
 __all__ = ["ModuleFunction"]
 
@@ -33,11 +35,15 @@ class ModuleFunction:
         declared: its name, and the types as the module has them.
         parameters: the names of its parameters.
         machine: its machine code.
+        module_name: what messages call the module.
+        source: the module's text; None where there is only bytecode.
     """
 
     declared: DeclaredFunction
     parameters: tuple[str, ...]
     machine: Machine
+    module_name: str = "module"
+    source: Source | None = None
 
     @property
     def name(self) -> str:
@@ -129,7 +135,8 @@ class ModuleFunction:
 
         Raises:
             OperandError, DTypeError, RankError, ExtentError: for operands that do not fit the declared types.
-            ProgramError: if the program ends early, as by a failed assertion.
+            ProgramError: if the program ends early: by a failed assertion, such as those of indices and extents, with
+                its place in the module.
             StorageError: for a sparse result with buffers that break its encoding.
         """
         given = self._in_order(operands, named, out)
@@ -148,7 +155,10 @@ class ModuleFunction:
                 kind.put(frame, value, effects)
         if self.results and not by_pointer:
             frame.expect(nbytes, by_pointer=False)
-        found = frame.run(self.machine.addresses[self.name])
+        try:
+            found = frame.run(self.machine.addresses[self.name])
+        except ProgramError as error:
+            raise located(error, self.source, self.module_name) from None
         returned = tuple(kind.take(found) for kind in self.results)
         if target is not None:
             returned = self._in_place(returned, out, target)

@@ -10,6 +10,16 @@ std::uint64_t EntrySet::next_number() {
   return ++last;
 }
 
+double EntrySet::places_at(const Bits &some) const {
+  if (stored.empty() || !order) return entries;
+  Bits outside;
+  for (std::size_t level = 0; level < stored.size(); ++level) {
+    outside |= Bits::one((*order)[level]);
+    if (outside == some) return stored[level];
+  }
+  return entries;
+}
+
 EntrySet EntrySet::over(const Bits &more, double often) const {
   EntrySet found{more, entries * often, sparse, largest, squares, order, most, in_memory, pattern, source};
   for (auto &each : found.largest) each.second *= often;
@@ -26,6 +36,7 @@ EntrySet EntrySet::at(const std::vector<int> &own, const std::vector<int> &other
     throw std::invalid_argument("expected the variables of an entry set");
   };
   EntrySet found{Bits(), entries, sparse, largest, squares, order, most};
+  found.stored = stored;
   for (int variable : others) found.variables |= Bits::one(variable);
   for (auto &each : found.largest) each.first = renamed(each.first);
   for (auto &each : found.squares) each.first = renamed(each.first);

@@ -42,12 +42,15 @@ struct EntrySet {
   bool in_memory = true;                                 // no expression that loops compute
   std::shared_ptr<const EntryPattern> pattern = nullptr;  // where a square matrix has entries
   std::optional<std::pair<std::string, std::vector<int>>> source = std::nullopt;  // tensor and variables of an access
+  std::vector<double> stored = {};  // how many places each level of `order` has, where that is known
   // Equal only to itself: what is found for it is kept by this number, which no other one ever has.
   std::uint64_t number = next_number();
   mutable std::vector<DegreeLogarithms> logarithms = {};
 
   double at_most() const { return most ? *most : entries; }
   bool has_levels() const { return order && order->size() > 1; }
+  // How many places loops come to that go over some of its variables: those of a level, or all entries where unknown.
+  double places_at(const Bits &some) const;
   // These entries at each place of more variables, of which there are so many.
   EntrySet over(const Bits &more, double often) const;
   // These entries at other variables than their own.

@@ -164,7 +164,8 @@ double Estimates::prefix(const Relations &relations, const Bits &variables) cons
     const Bits shared = relation->variables & variables;
     if (!shared) continue;
     const double own = space(shared);
-    if (relation->entries < own || own == 0.0) found *= own != 0.0 ? relation->entries / own : 0.0;
+    const double places = relation->places_at(shared);
+    if (places < own || own == 0.0) found *= own != 0.0 ? places / own : 0.0;
     if (shared.several()) several.push_back(relation);
   }
   return several.size() > 1 ? found * skew(several, variables) : found;

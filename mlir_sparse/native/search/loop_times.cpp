@@ -68,8 +68,8 @@ double time_to_sort(const EntrySet &relation, const Estimates &estimates, const 
 }
 
 LoopNest::LoopNest(const Relations &relations, const Bits &result, const std::shared_ptr<Estimates> &estimates,
-                   const std::shared_ptr<const MachineSteps> &machine, bool array, int last)
-    : result_(result), last_(last), estimates_(estimates), machine_(machine) {
+                   const std::shared_ptr<const MachineSteps> &machine, bool array, int last, bool workspaces)
+    : result_(result), last_(last), workspaces_(workspaces), estimates_(estimates), machine_(machine) {
   for (const Relation &one : relations) {
     variables_ |= one->variables;
     if (!one->sparse) {
@@ -194,21 +194,42 @@ double LoopNest::in_some_order(const Bits &variables, double elements, const Loo
 
 // The time of loops over rows of arrays.
 double LoopNest::inner(const Loops &loops) const {
+  if (const auto found = by_fibres(loops)) return *found;
+  return loops.back().iterations * (rows_together(arrays_, rows_, sparse_.size()) + row_of_result(loops));
+}
+
+// The time of summing each fibre into a workspace, and of multiplying that by what the entries share; none where loops
+// do otherwise.
+std::optional<double> LoopNest::by_fibres(const Loops &loops) const {
+  if (!workspaces_ || inserts_ || loops.size() < 2 || loops.back().meeting || !rows_.within(result_))
+    return std::nullopt;
+  const Loops around(loops.begin(), loops.end() - 1);
+  const Bits summed = loops.back().inside - around.back().inside;
+  if (summed.meets(result_)) return std::nullopt;
+  Relations own, shared;
+  for (const Relation &array : arrays_) (array->variables.meets(summed) ? own : shared).push_back(array);
+  const Bits kept = union_of(own) & rows_;
+  if (shared.empty() || kept == rows_) return std::nullopt;
+  const double of_entries = loops.back().iterations * rows_together(own, kept, sparse_.size());
+  return of_entries + around.back().iterations * (rows_together(shared, rows_, 1) + row_of_result(around));
+}
+
+// The time of going over rows of arrays together once, with so many other factors.
+double LoopNest::rows_together(const Relations &arrays, const Bits &rows, std::size_t others) const {
   double found = 0.0;
-  for (const Relation &array : arrays_) {
-    const Bits own = array->variables & rows_;
+  for (const Relation &array : arrays) {
+    const Bits own = array->variables & rows;
     if (!own) continue;
     const double elements = estimates_->space(own);
-    if (array->order && !array->order->empty() && !rows_.has(array->order->back())) {
+    if (array->order && !array->order->empty() && !rows.has(array->order->back())) {
       found += elements * machine_->look_up_in(array->entries);  // of columns, each in a line of its own
     } else {
       const double line = array->entries > machine_->near ? machine_->far_line : machine_->near_line;
       found += std::max(1.0, elements / 8) * line;
     }
   }
-  const double lanes = std::max(1.0, static_cast<double>(sparse_.size() + arrays_.size()) - 1);
-  found += estimates_->space(rows_) * machine_->lane * lanes;
-  return loops.back().iterations * (found + row_of_result(loops));
+  const double lanes = std::max(1.0, static_cast<double>(others + arrays.size()) - 1);
+  return found + estimates_->space(rows) * machine_->lane * lanes;
 }
 
 // The time of adding to a row of the result, which stays in registers while a sum is innermost.

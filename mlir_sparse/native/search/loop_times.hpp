@@ -42,9 +42,10 @@ double time_to_sort(const EntrySet &relation, const Estimates &estimates, const 
 class LoopNest {
  public:
   // `array` says whether the result is an array although loops could leave elements out, and `last` is the variable of
-  // the result's last dimension; -1 where its dimensions have no order yet.
+  // the result's last dimension; -1 where its dimensions have no order yet. `workspaces` says whether a fibre may be
+  // summed before it is multiplied by what its entries share.
   LoopNest(const Relations &relations, const Bits &result, const std::shared_ptr<Estimates> &estimates,
-           const std::shared_ptr<const MachineSteps> &machine, bool array, int last);
+           const std::shared_ptr<const MachineSteps> &machine, bool array, int last, bool workspaces);
 
   // What it takes; none where that exceeds a time.
   std::optional<NestTime> time(double most) const;
@@ -61,7 +62,9 @@ class LoopNest {
   using Each = double (MachineSteps::*)(double) const;
   double in_some_order(const Bits &variables, double elements, const Loops &loops, Each each) const;
   double inner(const Loops &loops) const;
+  double rows_together(const Relations &arrays, const Bits &rows, std::size_t others) const;
   double row_of_result(const Loops &loops) const;
+  std::optional<double> by_fibres(const Loops &loops) const;
 
   Relations sparse_, arrays_;
   Bits result_;
@@ -69,6 +72,7 @@ class LoopNest {
   Bits variables_, walked_;
   Bits rows_;     // the variables of the inner loops, which only arrays have
   bool inserts_;  // whether the result is sparse: loops go over its entries
+  bool workspaces_;
   // At how many places all sparse operands have an entry, and the most that there can be.
   double met_, met_at_most_;
   double places_, fixed_, at_least_;

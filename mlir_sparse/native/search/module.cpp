@@ -36,10 +36,10 @@ std::optional<std::vector<int>> order_from(const py::object &order) {
 
 SharedSet make_set(const py::object &variables, double entries, bool sparse, const py::object &largest,
                    const py::object &squares, const py::object &order, std::optional<double> most, bool in_memory,
-                   const SharedPattern &pattern, const py::object &source) {
+                   const SharedPattern &pattern, const py::object &source, std::vector<double> stored) {
   return std::make_shared<EntrySet>(EntrySet{bits_from(variables), entries, sparse, numbers_from(largest),
                                              numbers_from(squares), order_from(order), most, in_memory, pattern,
-                                             source_from(source)});
+                                             source_from(source), std::move(stored)});
 }
 
 SharedSet replaced(const EntrySet &own, const py::kwargs &changes) {
@@ -48,9 +48,10 @@ SharedSet replaced(const EntrySet &own, const py::kwargs &changes) {
   for (const auto &[key, value] : changes) {
     const std::string name = py::cast<std::string>(key);
     const py::object given = py::reinterpret_borrow<py::object>(value);
-    if (name == "order")
+    if (name == "order") {
       found->order = order_from(given);
-    else if (name == "in_memory")
+      found->stored.clear();  // which is of the levels before
+    } else if (name == "in_memory")
       found->in_memory = py::cast<bool>(given);
     else if (name == "source")
       found->source = source_from(given);
@@ -80,7 +81,7 @@ void register_sets(py::module_ &module) {
   py::class_<EntrySet, SharedSet>(module, "EntrySet")
       .def(py::init(&make_set), "variables"_a, "entries"_a, "sparse"_a, "largest"_a, "squares"_a,
            "order"_a = py::none(), "most"_a = py::none(), "in_memory"_a = true, "pattern"_a = py::none(),
-           "source"_a = py::none())
+           "source"_a = py::none(), "stored"_a = std::vector<double>())
       .def_property_readonly("variables", [](const EntrySet &own) { return int_of(own.variables); })
       .def_readonly("entries", &EntrySet::entries)
       .def_readonly("sparse", &EntrySet::sparse)
@@ -235,17 +236,17 @@ void register_nests(py::module_ &module) {
   py::class_<LoopNest>(module, "LoopNest")
       .def(py::init([](const py::iterable &relations, const py::object &result,
                        const std::shared_ptr<Estimates> &estimates, const std::shared_ptr<MachineSteps> &machine) {
-             return LoopNest(relations_from(relations), bits_from(result), estimates, machine, false, -1);
+             return LoopNest(relations_from(relations), bits_from(result), estimates, machine, false, -1, true);
            }),
            "relations"_a, "result"_a, "estimates"_a, "machine"_a)
       .def("time", &LoopNest::time)
       .def("loops", [](const LoopNest &own, double most) { return loops_of(own.loops(most)); });
   py::class_<NestTimes, std::shared_ptr<NestTimes>>(module, "NestTimes")
       .def(py::init([](const std::shared_ptr<Estimates> &estimates, const std::shared_ptr<MachineSteps> &machine,
-                       bool has_blas, bool has_masks) {
-             return std::make_shared<NestTimes>(estimates, machine, has_blas, has_masks);
+                       bool has_blas, bool has_masks, bool has_workspaces) {
+             return std::make_shared<NestTimes>(estimates, machine, has_blas, has_masks, has_workspaces);
            }),
-           "estimates"_a, "machine"_a, "has_blas"_a, "has_masks"_a)
+           "estimates"_a, "machine"_a, "has_blas"_a, "has_masks"_a, "has_workspaces"_a)
       .def("allow_copies", &NestTimes::allow_copies)
       .def("set_last", [](NestTimes &own, const py::object &variables,
                           const py::object &last) { own.set_last(bits_from(variables), variable_from(last)); })
@@ -268,6 +269,7 @@ void register_nests(py::module_ &module) {
                             const py::object &kept) { return tuple_of(own.loop_order(relations_from(relations), bits_from(kept))); })
       .def("of_mask", [](NestTimes &own, const SharedMask &mask) { return own.of_mask(*mask); })
       .def_property_readonly("has_blas", &NestTimes::has_blas)
+      .def_property_readonly("has_workspaces", &NestTimes::has_workspaces)
       .def_readonly("nests_made", &NestTimes::nests_made)
       .def_property_readonly("nests_known", &NestTimes::nests_known)
       .def_readonly("masks_priced", &NestTimes::masks_priced)

@@ -129,7 +129,7 @@ std::optional<NestTime> NestTimes::loops_within(const Relations &relations, cons
   auto known = nests_.find(key);
   if (known == nests_.end()) {
     ++nests_made;
-    Priced priced{LoopNest(relations, kept, estimates_, machine_, array, last), std::nullopt};
+    Priced priced{LoopNest(relations, kept, estimates_, machine_, array, last, has_workspaces_), std::nullopt};
     known = nests_.emplace(std::move(key), std::move(priced)).first;
   }
   auto &time = known->second.time;
@@ -154,7 +154,7 @@ double NestTimes::of_mask(Mask &mask) {
 }
 
 std::vector<int> NestTimes::loop_order(const Relations &relations, const Bits &kept) const {
-  const LoopNest nest(relations, kept, estimates_, machine_, false, -1);
+  const LoopNest nest(relations, kept, estimates_, machine_, false, -1, has_workspaces_);
   std::vector<int> found;
   if (!nest.is_sparse()) return found;
   Bits before;

@@ -15,10 +15,12 @@ namespace mlir_sparse::search {
 // The times of loop nests, each found once.
 class NestTimes {
  public:
-  // `has_masks` says whether products with a mask may be made in a nest of their own, which takes memory.
+  // `has_masks` says whether products with a mask may be made in a nest of their own, which takes memory, and
+  // `has_workspaces` whether loops sum fibres into workspaces.
   NestTimes(std::shared_ptr<Estimates> estimates, std::shared_ptr<const MachineSteps> machine, bool has_blas,
-            bool has_masks)
-      : estimates_(std::move(estimates)), machine_(std::move(machine)), has_blas_(has_blas), has_masks_(has_masks) {}
+            bool has_masks, bool has_workspaces)
+      : estimates_(std::move(estimates)), machine_(std::move(machine)), has_blas_(has_blas), has_masks_(has_masks),
+        has_workspaces_(has_workspaces) {}
 
   // Lets nests read operands from copies that are arrays.
   void allow_copies(const PartRoom &room);
@@ -41,6 +43,7 @@ class NestTimes {
   const std::shared_ptr<Estimates> &estimates() const { return estimates_; }
   const std::shared_ptr<const MachineSteps> &machine() const { return machine_; }
   bool has_blas() const { return has_blas_; }
+  bool has_workspaces() const { return has_workspaces_; }
   std::size_t nests_known() const { return nests_.size(); }
 
   long long work = 0;           // how many ways searches looked at: what they take, whatever the processor
@@ -58,7 +61,7 @@ class NestTimes {
 
   std::shared_ptr<Estimates> estimates_;
   std::shared_ptr<const MachineSteps> machine_;
-  bool has_blas_, has_masks_;
+  bool has_blas_, has_masks_, has_workspaces_;
   std::optional<CopiedOperands> copies_;
   std::unordered_map<Key, NestTime, KeyHash> known_;
   std::unordered_map<Key, double, KeyHash> exceeded_;  // by the same keys times that are exceeded

@@ -24,14 +24,27 @@ class NestTimes(TimesOfNests):
         machine: the times of steps.
         has_blas: whether BLAS may multiply two arrays.
         has_masks: whether products with a mask may be made in a nest of their own, which takes memory.
+        has_workspaces: whether loops sum a fibre into a workspace before they multiply by what its entries share, as
+            `mlir_sparse.strategies.fibre_workspace` has them do.
     """
 
     def __init__(
-        self, estimates: Estimates, machine: MachineTimes, *, has_blas: bool = False, has_masks: bool = True
+        self,
+        estimates: Estimates,
+        machine: MachineTimes,
+        *,
+        has_blas: bool = False,
+        has_masks: bool = True,
+        has_workspaces: bool = True,
     ) -> None:
-        super().__init__(estimates, steps_of(machine), has_blas, has_masks)
+        super().__init__(estimates, steps_of(machine), has_blas, has_masks, has_workspaces)
         self.estimates = estimates
         self.machine = machine
+
+    def forgotten(self, *, has_masks: bool = True) -> NestTimes:
+        """Returns times for the same variables of which none is found yet."""
+        blas, workspaces = self.has_blas, self.has_workspaces
+        return NestTimes(self.estimates, self.machine, has_blas=blas, has_masks=has_masks, has_workspaces=workspaces)
 
 
 @lru_cache(maxsize=8)  # a process plans for one machine

@@ -81,7 +81,8 @@ class PartStore:
         self.dtype: DType | None = None
         self.extents = extents
         self.estimates = Estimates(extents)
-        self.nests = NestTimes(self.estimates, machine_profile().times, has_blas=has_blas)
+        workspaces = not any(dtype.is_complex for dtype in self.dtypes.values())
+        self.nests = NestTimes(self.estimates, machine_profile().times, has_blas=has_blas, has_workspaces=workspaces)
         self.parts: list[Part] = []
         self.nanoseconds = 0.0
         self.bytes = 0.0
@@ -134,7 +135,7 @@ class PartStore:
         other._of_tensors = {key: turned.get(id(found), found) for key, found in self._of_tensors.items()}
         seen = [one for one in self._of_objects.items() if isinstance(one[1][0], Access)]
         other._of_objects = {number: (one, turned.get(id(found), found), has) for number, (one, found, has) in seen}
-        other.nests = NestTimes(self.estimates, self.nests.machine, has_blas=self.nests.has_blas)
+        other.nests = self.nests.forgotten()
         other.nests.take_last_of(self.nests)
         if self.has_arrays:
             other.nests.allow_copies(other.part_room)
@@ -147,7 +148,7 @@ class PartStore:
             share: the part of the memory for all parts that one part may take.
         """
         other = self.fork()
-        other.nests = NestTimes(self.estimates, self.nests.machine, has_blas=self.nests.has_blas, has_masks=False)
+        other.nests = self.nests.forgotten(has_masks=False)
         other._share = share
         return other
 

@@ -44,8 +44,12 @@ class TensorFacts:
             rows, columns = variables
             pattern = EntryPattern(tensor, rows, columns, entries, float(self.sketch.shape[0]), _pattern_of(seen))
         source = tensor, variables
+        stored = self.sketch.levels if dims is not None and order is not None and self.most is None else ()
         return EntrySet(
-            sum(variables), entries, sparse, largest, squares, order, self.most, pattern=pattern, source=source
+            *(sum(variables), entries, sparse, largest, squares, order, self.most),
+            pattern=pattern,
+            source=source,
+            stored=stored,
         )
 
 
