@@ -212,6 +212,44 @@ def test_kernels_are_called_without_the_vectors(tmp_path: Path) -> None:
     np.testing.assert_allclose(square.compute(A, out=assembled).to_numpy(), D @ np.diag(np.arange(6)) @ D)
 
 
+COMPREHENSION = """def f(double(M,N) A, double(N) x, int64(M) L, int64(K) I) -> (y, z, s, g) {
+    y(i) +=! A(i,k) * x(k) * k if k <= i
+    z(i) = y(i) * i
+    s(i) +=! A(i,k) where k in 0:L(i)
+    J(k) = 2 * I(k)
+    g(k) = x(J(k) + 1) + k
+}"""
+
+
+@pytest.mark.parametrize("storage", ["dense", "CSR", "COO", "CSC"])
+def test_statements_of_comprehensions(storage: str) -> None:
+    """Each statement has positions of its own: `k` has two extents here. Kernels serve other shapes."""
+    kernel = ms.compile(COMPREHENSION, A=f"f64[?,?] {storage}".removesuffix(" dense"))
+    assert kernel.parameters == ("A", "x", "L", "I")
+    for rows, columns in ((3, 6), (5, 6), (0, 6)):
+        D, x, ends = _matrix(rows, columns), np.arange(1.0, columns + 1), np.arange(rows)[::-1] - 1
+        places = np.array([0, 2, 1])
+        i, k = np.arange(rows)[:, None], np.arange(columns)
+        y = (D * x * k * (k <= i)).sum(1)
+        expected = y, y * np.arange(rows), np.where(k < ends[:, None], D, 0).sum(1), x[2 * places + 1] + np.arange(3)
+        given = {"A": _stored(D, storage), "x": x, "L": ends, "I": places}
+        for made in (kernel, pickle.loads(pickle.dumps(kernel))):
+            for _ in range(2):
+                for one, other in zip(made(**given), expected, strict=True):
+                    np.testing.assert_allclose(one, other)
+        for one, other in zip(ms.evaluate(COMPREHENSION, **given), expected, strict=True):
+            np.testing.assert_allclose(one, other)
+    assert "k <= i" in kernel.explain()
+
+
+def test_ranges_of_comprehensions_shift_positions() -> None:
+    x = np.arange(6.0)
+    found = ms.evaluate("def f(double(M) x) -> (y) { y(i) = 0 * x(i) y(i) = x(i + 1) * i where i in 2:5 }", x=x)
+    np.testing.assert_array_equal(found, [0, 0, 6, 12, 20, 0])
+    with pytest.raises(ms.UnsupportedError, match="without index variables as values for a GPU"):
+        ms.compile("def f(double(M) x) -> (y) { y(i) = x(i) * i }", target="cuda:sm_90")
+
+
 def test_tensors_by_definition_may_be_read() -> None:
     D = _matrix()
     G = ms.define("G(i,j) = 2 * A(i,j)", A=ms.tensor(D))
@@ -260,7 +298,8 @@ def test_users_names_may_be_odd() -> None:
         ("y(i) = A(i,j) * x(j) * j", {"A": np.eye(2), "x": np.ones(3)}, ms.ExtentError, "but got 2 (axis 1 of A)"),
         ("y(i) = x(i) * i", {}, ms.UnknownTensorError, "expected data for tensor x, but got none: pass x=..."),
         ("y(i) = x(i) * i", {"x": np.ones(2), "z": 1}, ms.UnknownTensorError, "a tensor of y(i) = x(i) * i (x)"),
-        ("def f(float(M) x) -> (y) { y(i) = x(i) * i }", {"x": np.ones(2)}, ms.NotationError, "pass a vector of its"),
+        ("def f(double(M) x) -> (y) { y(i) = i }", {"x": np.ones(2)}, ms.ExtentError, "expected a range for index i"),
+        ("def f(double(M) x) -> (y) { y(i) = x(Q(i) + 1) }", {"x": np.ones(2)}, ms.UnknownTensorError, "but got `Q`"),
     ],
 )
 def test_mistakes(text: str, given: dict[str, Any], error: type[Exception], message: str) -> None:

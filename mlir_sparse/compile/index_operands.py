@@ -10,16 +10,25 @@ import numpy as np
 from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CoordinatesError, OperandError, TooLargeError
-from mlir_sparse.notation import Assignment, ShiftedGather, index_vectors, shifted_gathers, tensors_given
+from mlir_sparse.notation import (
+    Assignment,
+    ShiftedGather,
+    index_vectors,
+    is_made_by_calls,
+    shifted_gather_of,
+    shifted_gathers,
+    tensors_given,
+)
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
 from mlir_sparse.spec import bind, bind_parameters, check_names, index_lengths
 from mlir_sparse.spec.made_types import made_types
+from mlir_sparse.spec.variable_ranges import Ranges
 from mlir_sparse.tensor import SparseTensor, to_device
 from mlir_sparse.tensor.files.tensor_source import TensorSource
 
-__all__ = ["bound_operands", "made_account", "shifted_places", "with_made_operands"]
+__all__ = ["bound_operands", "made_account", "made_operand", "makes_operands", "shifted_places", "with_made_operands"]
 
 Array = np.ndarray[Any, Any]
 
@@ -115,6 +124,26 @@ def with_made_operands(assignment: Assignment, given: Mapping[str, Any], out: An
     if any(map(is_on_device, given.values())):
         found = {name: to_device(one) for name, one in found.items()}
     return {**kept, **places, **found}
+
+
+def makes_operands(assignment: Assignment) -> bool:
+    """Returns whether a statement reads operands that calls make."""
+    return any(is_made_by_calls(name) for name in assignment.inputs)
+
+
+def made_operand(assignment: Assignment, name: str, ranges: Ranges, values: Mapping[str, Any]) -> Any:
+    """Returns an operand that a statement of a comprehension reads, and that is made for it.
+
+    Args:
+        assignment: the statement.
+        name: the operand.
+        ranges: the ranges of the statement's variables.
+        values: the tensors that are there.
+    """
+    gather = shifted_gather_of(name)
+    if gather is not None:
+        return shifted_places(gather, values[gather.tensor])
+    return _positions(ranges[index_vectors(assignment)[name]][1])
 
 
 def bound_operands(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile import compile as compile_statement
-from mlir_sparse.compile.index_operands import shifted_places
+from mlir_sparse.compile.index_operands import makes_operands, shifted_places
 from mlir_sparse.dtypes import REAL, DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, UnsupportedError
@@ -20,6 +20,7 @@ from mlir_sparse.notation.adjoint import AdjointStep, Helper
 from mlir_sparse.notation.adjoint.adjoint_of import statements_of
 from mlir_sparse.notation.adjoint.adjoint_steps import adjoint_of_steps
 from mlir_sparse.notation.ast import Access
+from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import infer_output
 from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.tensor import SparseTensor
@@ -190,7 +191,9 @@ class DifferentiableProgram:
     def _kernel(self, number: int, statement: Assignment, given: Sequence[Value], out: Any) -> Any:
         known = self._kernels.get(number)
         if known is None:
-            operands = dict(zip(tensors_given(statement), given, strict=True))
+            operands: dict[str, Any] = dict(zip(tensors_given(statement), given, strict=True))
+            if makes_operands(statement):  # the array for a result may be all that has the extent of an index
+                operands = {name: operand_check.type_of(value) for name, value in operands.items()}
             known = compile_statement(statement, tensors=operands, out=out)
             self._kernels[number] = known
         return known

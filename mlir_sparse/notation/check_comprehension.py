@@ -8,6 +8,8 @@ from mlir_sparse.errors import NotationError, RankError, SparseError, UnknownTen
 from mlir_sparse.notation.ast import Assignment
 from mlir_sparse.notation.check_assignment import check
 from mlir_sparse.notation.comprehension import Comprehension, accesses_of_statement
+from mlir_sparse.notation.index_values import is_index_vector
+from mlir_sparse.notation.shifted_gathers import shifted_gather_of
 from mlir_sparse.text.source_text import Span
 
 __all__ = ["check_comprehension"]
@@ -87,11 +89,13 @@ def _check_order(comprehension: Comprehension) -> None:
         for access in accesses_of_statement(statement):
             if access is statement.target and not statement.op.reads_target:
                 continue
-            if access.tensor not in known:
+            gather = shifted_gather_of(access.tensor)
+            name = access.tensor if gather is None else gather.tensor
+            if name not in known and not is_index_vector(name):
                 _fail(
                     comprehension,
                     f"expected a parameter, an output or a tensor that a statement before has assigned, but got "
-                    f"`{access.tensor}`",
+                    f"`{name}`",
                     access.span,
                     UnknownTensorError,
                 )

@@ -20,6 +20,7 @@ from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import Assignment, AssignOp
 from mlir_sparse.notation.check_comprehension import check_comprehension
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter
+from mlir_sparse.notation.index_values import with_index_vectors
 from mlir_sparse.notation.notation_parser import parse_assignment
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.notation.operator import Monoid, Operator
@@ -132,6 +133,6 @@ def _statements(cursor: Cursor) -> tuple[Assignment, ...]:
     while not cursor.accept("}"):
         if cursor.done:
             cursor.fail("expected a statement or `}`, but got the end of the text")
-        found.append(parse_assignment(cursor))
+        found.append(with_index_vectors(parse_assignment(cursor)))
         cursor.accept(";")
     return tuple(found)

@@ -6,11 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, Assignment, AssignOp, IndexVar, accesses_of_statement, has_affine_target
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    AssignOp,
+    IndexVar,
+    accesses_of_statement,
+    has_affine_target,
+    index_vectors,
+    is_index_vector,
+    shifted_gathers,
+)
 from mlir_sparse.spec.target_places import summed_variables
 from mlir_sparse.spec.variable_ranges import Ranges, check_inside_target, extent_of, find_ranges, infer_ranges
 
-__all__ = ["RangedStatement", "placed_statement", "with_ranges"]
+__all__ = ["RangedStatement", "placed_statement", "with_made_shapes", "with_ranges"]
 
 Shape = tuple[int, ...]
 
@@ -58,6 +68,7 @@ def with_ranges(
     while len(found) < len(statements):
         before = len(found)
         for at, statement in enumerate(statements):
+            shapes |= _shapes_of_places(statement, shapes)
             if at in found or not all(access.tensor in shapes for access in _read_elsewhere(statement)):
                 continue
             ranges = find_ranges(statement, shapes, shapes.get(statement.target.tensor), strict=strict)
@@ -78,8 +89,26 @@ def with_ranges(
 
 
 def _read_elsewhere(statement: Assignment) -> list[Access]:
-    """Returns the accesses that a statement reads, except those of its target."""
-    return [access for access in accesses_of_statement(statement) if access.tensor != statement.target.tensor]
+    """Returns the accesses that a statement reads, except those of its target, and positions of its variables."""
+    found = (access for access in accesses_of_statement(statement) if access.tensor != statement.target.tensor)
+    return [access for access in found if not is_index_vector(access.tensor)]
+
+
+def _shapes_of_places(statement: Assignment, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Returns the shapes of the places that gathers with offsets read, which are those of the tensors they are of."""
+    gathers = shifted_gathers(statement).items()
+    return {name: shapes[gather.tensor] for name, gather in gathers if gather.tensor in shapes}
+
+
+def with_made_shapes(one: RangedStatement, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Returns the shapes of all that a statement reads, what calls make included.
+
+    Args:
+        one: the statement with its ranges.
+        shapes: the shapes of tensors.
+    """
+    vectors = {name: (one.ranges[variable][1],) for name, variable in index_vectors(one.statement).items()}
+    return {**_shapes_of_places(one.statement, shapes), **vectors, **shapes}
 
 
 def _shape(statement: Assignment, ranges: Ranges) -> Shape:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlir_sparse.dtypes import TRUTH, DType
+from mlir_sparse.dtypes import INTEGER, TRUTH, DType
 from mlir_sparse.errors import DTypeError
-from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Comprehension, Expr, Literal, substitute, walk
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    Binary,
+    BinaryOp,
+    Comprehension,
+    Expr,
+    Literal,
+    is_made_by_calls,
+    substitute,
+    walk,
+)
 from mlir_sparse.spec.computed_type import promote, result_dtype
 
 __all__ = ["element_types"]
@@ -22,6 +33,8 @@ def element_types(comprehension: Comprehension, inputs: Mapping[str, DType]) -> 
         DTypeError: for an output with a narrower declared type than that of its values.
     """
     known = dict(inputs)
+    for statement in comprehension.statements:
+        known |= {name: INTEGER for name in statement.inputs if is_made_by_calls(name)}
     declared = {output.name: DType.of(output.dtype) for output in comprehension.outputs if output.dtype is not None}
     found: dict[str, DType | Literal] = {}
     for statement in comprehension.statements:

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 from mlir_sparse.errors import ExtentError
-from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, Subscript, has_affine_target, reads
+from mlir_sparse.notation import (
+    Access,
+    AffineSubscript,
+    Assignment,
+    IndexVar,
+    Subscript,
+    has_affine_target,
+    is_index_vector,
+    reads,
+)
 
 __all__ = ["Ranges", "check_inside_target", "extent_of", "find_ranges", "infer_ranges", "terms_of"]
 
@@ -88,6 +97,8 @@ def _axes(assignment: Assignment, shapes: Mapping[str, Shape]) -> Iterator[tuple
     if assignment.op.reads_target and not has_affine_target(assignment):
         read.insert(0, assignment.target)
     for access in dict.fromkeys((*read, *assignment.exists)):
+        if is_index_vector(access.tensor):  # it is as long as its variable's range
+            continue
         # The target has no shape yet if this statement determines it.
         if access.tensor in shapes or access.tensor != assignment.target.tensor:
             yield from _axes_of(access, shapes[access.tensor])

@@ -25,7 +25,7 @@ from mlir_sparse.compile.comprehension.comprehension_outputs import (
 from mlir_sparse.compile.comprehension.comprehension_run import StatementRun, StatementStep, run, writable_targets
 from mlir_sparse.compile.comprehension.repeated_steps import RepeatedSteps, repeated_steps
 from mlir_sparse.compile.cpu_build import STAGES, Stage
-from mlir_sparse.compile.index_operands import with_made_operands
+from mlir_sparse.compile.index_operands import makes_operands, with_made_operands
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, UnsupportedError
@@ -33,9 +33,10 @@ from mlir_sparse.notation import Assignment, Comprehension, has_affine_target, t
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import bind_parameters, in_order, shape_text
+from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.spec.range_rewriting import without_ranges
 from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
-from mlir_sparse.spec.statement_shapes import RangedStatement, with_ranges
+from mlir_sparse.spec.statement_shapes import RangedStatement, with_made_shapes, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
 
@@ -85,6 +86,8 @@ class ComprehensionKernel(CompiledKernel):
         self._strict = not comprehension.name
         self._storage = storage
         self._compile = compile_statement
+        # The parameters of a text with ranges include what calls make; statements of others make that themselves.
+        self._makes = any(map(makes_operands, comprehension.statements)) and not self._strict
         self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
         self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
         self._sketches = sketches
@@ -143,7 +146,7 @@ class ComprehensionKernel(CompiledKernel):
             if results[name] is not target:
                 np.copyto(target, results[name], casting="unsafe")  # checked before: only bool from i8 needs a cast
                 results[name] = target
-        if not any(name in self._inputs for name in self._waits):
+        if not self._makes and not any(name in self._inputs for name in self._waits):
             self._last = repeated_steps(self._inputs, dict(given), steps, self.comprehension.results)
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
@@ -204,7 +207,8 @@ class ComprehensionKernel(CompiledKernel):
         return steps
 
     def _prepare(self, written: tuple[StatementStep, ...]) -> PreparedSteps:
-        if self._sketches is None or any(has_affine_target(one) for one in self.comprehension.statements):
+        as_written = self._makes or any(map(has_affine_target, self.comprehension.statements))
+        if self._sketches is None or as_written:
             return PreparedSteps(written, written)
         return optimized(written, self.types, self._sketches, self.comprehension.results, self._compile)
 
@@ -228,7 +232,9 @@ class ComprehensionKernel(CompiledKernel):
         steps: list[StatementStep] = []
         for at, one in enumerate(placed):
             target = one.statement.target.tensor
-            part = without_ranges(one.statement, one.ranges, shapes, lambda name: is_sparse(kinds[name]))
+            kinds.update(made_types(one.statement, kinds))
+            read_shapes = with_made_shapes(one, shapes)
+            part = without_ranges(one.statement, one.ranges, read_shapes, lambda name: is_sparse(kinds[name]))
             read = ((p, kinds[p.tensor]) for p in part.parts)
             types = tuple((p.name, kind if p.is_whole else of_any_shape(kind)) for p, kind in read)
             output = self._output(one.statement, part.statement, dict(types), target if last[target] == at else None)
@@ -266,6 +272,7 @@ class ComprehensionKernel(CompiledKernel):
             lows = {clause.variable: clause.low.constant for clause in statement.ranges}
             # Take a length of 0: each statement has the same text if it reads a part of an axis or all of it.
             ranges = {variable: (lows.get(variable, 0),) * 2 for variable in statement.indices}
+            kinds.update(made_types(statement, kinds))
             shapes = {name: (0,) * kind.rank for name, kind in kinds.items()}
             part = without_ranges(statement, ranges, shapes, lambda name: is_sparse(kinds[name]))
             types = tuple((p.name, kinds[p.tensor]) for p in part.parts)

@@ -11,6 +11,7 @@ from mlir_sparse.compile.comprehension.comprehension_operands import wanted_outp
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
 from mlir_sparse.compile.comprehension.comprehension_outputs import Storage
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
+from mlir_sparse.compile.index_operands import makes_operands
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.device import DeviceArray, as_device, empty
 from mlir_sparse.encoding import TensorType
@@ -46,6 +47,12 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         for statement in comprehension.statements:
             if statement.ranges or statement.exists or has_affine_target(statement):
                 raise _parts_of(statement)
+        for statement in comprehension.statements if self._makes else ():
+            if makes_operands(statement):
+                raise UnsupportedError(
+                    "expected statements of comprehensions without index variables as values for a GPU, but got "
+                    f"`{statement}`: pass a vector of the positions, or use target='cpu'"
+                )
         sizes = [name for name in self._waits if name in self.parameters]
         if sizes:
             raise UnsupportedError(

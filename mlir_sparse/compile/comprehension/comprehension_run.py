@@ -12,6 +12,7 @@ from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import part_of
 from mlir_sparse.compile.comprehension.comprehension_outputs import type_of_target
 from mlir_sparse.compile.comprehension.placed_values import with_part
+from mlir_sparse.compile.index_operands import made_operand
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Assignment, IndexVar
 from mlir_sparse.spec.range_rewriting import OperandPart
@@ -69,7 +70,7 @@ def run(
     values = dict(inputs)
     last = {step.placed.statement.target.tensor: at for at, step in enumerate(steps)}
     for at, step in enumerate(steps):
-        operands = {part.name: part_of(values[part.tensor], part.box) for part in step.parts}
+        operands = {part.name: part_of(_value(step, part.tensor, values), part.box) for part in step.parts}
         target = step.placed.statement.target
         array = targets.get(target.tensor) if last[target.tensor] == at and not step.placed.is_part else None
         result = step.kernel._call(operands, array, step.extents)
@@ -81,6 +82,14 @@ def run(
             result = with_part(step.placed, values.get(target.tensor), result)
         values[target.tensor] = result
     return values
+
+
+def _value(step: StatementStep, tensor: str, values: Mapping[str, Value]) -> Value:
+    """Returns a tensor that a statement reads."""
+    if tensor in values:
+        return values[tensor]
+    made: Array = made_operand(step.placed.statement, tensor, step.placed.ranges, values)
+    return made
 
 
 def writable_targets(targets: Mapping[str, Array], values: Mapping[str, Value]) -> dict[str, Array]:
