@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -298,3 +299,49 @@ assert y.shape == (rows,) and (y == width).all()
 def test_four_gigabytes_in_a_process_that_may_have_one() -> None:
     ran = subprocess.run([sys.executable, "-c", _LARGER], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("storage", ["CSR", "BSR(4, 3)", "COO"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Y(i,j) = A(i + k, j + l) * W(k,l)",
+        "Y(i,j) = A(2*i + k, j) * w(k)",
+        "Y(i,j) = A(i + 3, j) - A(i + 5, j)",
+        "y(i) = A(i + k, j) * w(k) * i",
+        "y(k) = A(i + k, j) * b(i)",
+        "s = A(i + k, j) * w(k) * x(j)",
+    ],
+)
+def test_pieces_of_a_source_overlap_where_sums_read_neighbours(text: str, storage: str) -> None:
+    random = np.random.default_rng(12)
+    dense = np.where(random.random((40, 12)) < 0.3, random.integers(1, 9, (40, 12)), 0).astype(float)
+    whole = ms.tensor(dense, storage)
+    given = {"W": np.arange(6.0).reshape(3, 2), "w": np.arange(1.0, 4), "b": random.random(35), "x": random.random(12)}
+    operands = {name: value for name, value in given.items() if f"{name}(" in text}
+    read: list[tuple[int, int]] = []
+
+    def part(low: int, high: int) -> ms.SparseTensor:
+        read.append((low, high))
+        return whole[low:high]
+
+    source = ms.source(part, shape=whole.shape, type=whole.type, nbytes=whole.nbytes)
+    found = ms.stream(text, A=source, memory=whole.nbytes, out="dense", **operands)
+    np.testing.assert_allclose(found, ms.evaluate(text, A=whole, out="dense", **operands), rtol=1e-12)
+    assert len(read) > 2
+    assert any(second[0] < first[1] for first, second in itertools.pairwise(read))
+
+
+def test_operands_beside_a_source_have_its_extent() -> None:
+    """The part that no piece reads would be ignored."""
+    source = ms.source(lambda low, high: np.eye(6)[low:high], shape=(6, 6), type="f64[?,?] CSR", nbytes=400)
+    for text, wrong in (("y(i) = A(i,j) + b(i)", "b"), ("y(i) = A(i,j) * b(j)", "b")):
+        for extent in (5, 7):
+            with pytest.raises(ms.ExtentError, match=rf"\b{extent}\b"):
+                ms.stream(text, A=source, memory=400, **{wrong: np.ones(extent)})
+
+
+def test_neighbours_that_no_memory_holds_are_refused() -> None:
+    source = ms.source(lambda low, high: np.eye(40)[low:high], shape=(40, 40), type="f64[?,?] CSR", nbytes=800)
+    with pytest.raises(ms.TooLargeError, match=r"with what they read beside, but got \d+ of A for k from 0 to"):
+        ms.stream("y(i) = A(i + k, j) * w(k)", A=source, w=np.ones(30), memory=400)

@@ -126,5 +126,12 @@ def test_what_cannot_be_cut_so_is_refused_with_the_variable() -> None:
 
 def test_a_result_whose_extent_no_operand_gives_is_refused() -> None:
     A = msd.from_tensor(ms.tensor(D), pieces=2)
-    with pytest.raises(ms.UnsupportedError, match="expected an operand with k as a subscript by itself"):
-        msd.evaluate("y(i,k) = A(i,j) * z(2*k + j)", A=A, z=np.ones(100))
+    with pytest.raises(ms.UnsupportedError, match="expected an operand with k among its subscripts"):
+        msd.evaluate("y(i,k) = A(i,j) * z(j)", A=A, z=np.ones(45))
+
+
+def test_a_result_has_the_extent_that_a_sum_of_variables_gives() -> None:
+    text, z = "y(i,k) = A(i,j) * z(2*k + j)", np.arange(100.0)
+    found = msd.evaluate(text, A=msd.from_tensor(ms.tensor(D), pieces=2), z=z)
+    assert found.shape == (60, 28)
+    np.testing.assert_allclose(found.compute(scheduler="synchronous"), ms.evaluate(text, A=ms.tensor(D), z=z))

@@ -10,11 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
-from mlir_sparse.compile.statement_pieces import compile_pieces
+from dialect_tests.cut_statements import computed_in_pieces, extent_of
 from mlir_sparse.notation import reads
-from mlir_sparse.notation.laws import PLUS_TIMES
-from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
+from mlir_sparse.spec import index_ends
 
 EXTENTS = {"i": 7, "j": 6, "k": 5}
 # Storage, by the rank of the operand; None is an array. The numbers are small integers, so that sums are exact.
@@ -32,7 +31,14 @@ def statements(draw: st.DrawFn) -> str:
 
     def access() -> str:
         indices = draw(st.lists(st.sampled_from("ijk"), min_size=0, max_size=3, unique=True))
-        return f"T{next(numbers)}" + (f"({','.join(indices)})" if indices else "")
+        subscripts = map(subscript, indices)
+        return f"T{next(numbers)}" + (f"({','.join(subscripts)})" if indices else "")
+
+    def subscript(index: str) -> str:
+        """Returns a variable, or a sum with it: what another variable or a number adds is read by pieces too."""
+        form = draw(st.sampled_from(["", "", "", "", "2*{} + 1", "{} + 3", "{} + {}", "{} + 2*{} + 1", "{} - {} + 7"]))
+        others = [other for other in "ijk" if other != index]
+        return form.format(index, draw(st.sampled_from(others))) if form else index
 
     def expression(depth: int) -> str:
         kind = draw(st.sampled_from("axxx+-n/fr" if depth else "a"))
@@ -59,17 +65,11 @@ def statements(draw: st.DrawFn) -> str:
 def _operands(draw: Any, statement: ms.Assignment) -> dict[str, Any]:
     random, found = np.random.default_rng(draw(st.integers(0, 99))), dict[str, Any]()
     for access in reads(statement.value):
-        shape = tuple(EXTENTS[str(one)] for one in access.subscripts)
+        shape = tuple(extent_of(one, EXTENTS) for one in access.subscripts)
         dense = random.integers(-4, 7, shape) * (random.random(shape) < 0.5).astype(float)
         storage = draw(st.sampled_from(STORAGE[len(shape)])) if shape else None
         found[access.tensor] = dense if storage is None else ms.tensor(dense, storage)
     return found
-
-
-def _type(value: Any) -> ms.TensorType:
-    if isinstance(value, ms.SparseTensor):
-        return value.type
-    return ms.TensorType(ms.DType.of(np.asarray(value).dtype), (None,) * np.ndim(value))
 
 
 def _array(found: Any) -> np.ndarray:
@@ -85,23 +85,17 @@ def test_every_legal_cut_is_the_whole(data: st.DataObject) -> None:
         assert isinstance(statement, ms.Assignment)
         operands = _operands(data.draw, statement)
         with np.errstate(all="ignore"):
+            extents = index_ends(statement, {name: np.shape(value) for name, value in operands.items()}, None)
             whole = _array(ms.evaluate(statement, tensors=operands, out="dense", optimize="off"))
     except ms.SparseError:
         assume(False)  # a statement without a meaning, or refused as a whole
     legal = {name: cut for name, cut in cuts(statement).items() if isinstance(cut, StatementCut)}
     assume(legal)
-    types = {name: _type(value) for name, value in operands.items()}
     variable = data.draw(st.sampled_from(sorted(legal)))
-    cut, extent = legal[variable], EXTENTS[variable]
+    cut, extent = legal[variable], extents[ms.IndexVar(variable)]
     inside = data.draw(st.lists(st.integers(0, extent), max_size=3))
     if not any(cut.operand(name) in operands for name in cut.parts):
         return
-    pieces = compile_pieces(ComposedCut((cut,)), types, "dense", PLUS_TIMES, optimize="off")
-    results = []
-    for low, high in itertools.pairwise([0, *sorted(inside), extent]):
-        parts = {
-            name: operands[cut.operand(name)][(slice(None),) * axis + (slice(low, high),)]
-            for name, axis in cut.parts.items()
-        }
-        results.append(pieces.kernel(**parts, **{name: operands[cut.operand(name)] for name in cut.whole}))
-    np.testing.assert_allclose(_array(pieces.joined(results)), whole, rtol=1e-13, err_msg=f"{text} along {variable}")
+    bounds = [0, *sorted(inside), extent]
+    found = computed_in_pieces(statement, cut, operands, bounds, "dense", optimize="off")
+    np.testing.assert_allclose(_array(found), whole, rtol=1e-13, err_msg=f"{text} along {variable}")

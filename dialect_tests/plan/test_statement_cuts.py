@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from mlir_sparse.compile.statement_pieces import compile_pieces
-from mlir_sparse.notation.laws import PLUS_TIMES
-from mlir_sparse.plan.composed_cuts import ComposedCut
+from dialect_tests.cut_statements import computed_in_pieces, extent_of
+from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
+from mlir_sparse.spec import index_ends
 
 EXTENTS = {"i": 7, "j": 6, "k": 5, "l": 4}
 # Statements, with the variables along which each can be cut.
@@ -37,7 +36,16 @@ STATEMENTS = {
     "r(i) = A(i,j) * x(j) / b(i)": "ij",
     "r(i) = b(i) / A(i,j)": "ij",
     "g(i) = W(I(i), j) * x(j)": "j",
-    "h(i) = z(2*i + 1)": "",
+    "h(i) = z(2*i + 1) * b(i)": "i",
+    "h(i) = z(i + 3)": "i",
+    "h(i) = z(i + 1) - 2 * z(i + 2) + z(i + 5)": "i",
+    "h(i) = z(i + k) * d(k)": "ik",
+    "h(i) = z(3*i + 2*k + 1) * e(k)": "ik",
+    "h(i) = z(i - k + 4) * e(k)": "i",
+    "h(i) = z(2*i) * z(i + 7)": "i",
+    "h(i) = max(k : z(i + k) * d(k))": "ik",
+    "N(i,j) = F(i + k, j + l) * e(k) * o(l)": "ijkl",
+    "N(i,j) = F(i + k, j) * e(k) * i": "ijk",
     "q(i) = A(i,j) * x(j) + b(i) * w": "i",
     "v(i) = sqrt(sum(j : A(i,j) * A(i,j)))": "i",
 }
@@ -45,12 +53,12 @@ STATEMENTS = {
 
 def _operands(statement: Any, storage: str) -> dict[str, Any]:
     random = np.random.default_rng(5)
-    found: dict[str, Any] = {"z": random.random(16), "W": random.random((9, EXTENTS["j"])), "w": np.float64(2.5)}
+    found: dict[str, Any] = {"W": random.random((9, EXTENTS["j"])), "w": np.float64(2.5)}
     found["I"] = random.integers(0, 9, EXTENTS["i"])
     for access in _reads(statement):
         if access.tensor in found:
             continue
-        shape = tuple(EXTENTS[str(one)] for one in access.subscripts)
+        shape = tuple(extent_of(one, EXTENTS) for one in access.subscripts)
         dense = random.integers(1, 6, shape).astype(float)
         if access.tensor in ("A", "F", "M", "T"):
             dense *= random.random(shape) < 0.4
@@ -64,25 +72,6 @@ def _reads(statement: Any) -> list[Any]:
     from mlir_sparse.notation import reads
 
     return list(reads(statement.value))
-
-
-def _pieces(cut: StatementCut, operands: dict[str, Any], bounds: list[int], out: str | None, ring: Any) -> Any:
-    types = {
-        name: value.type if isinstance(value, ms.SparseTensor) else _type(value) for name, value in operands.items()
-    }
-    compiled = compile_pieces(ComposedCut((cut,)), types, out, ring)
-    results = []
-    for low, high in itertools.pairwise(bounds):
-        parts = {
-            name: operands[cut.operand(name)][(slice(None),) * axis + (slice(low, high),)]
-            for name, axis in cut.parts.items()
-        }
-        results.append(compiled.kernel(**parts, **{name: operands[cut.operand(name)] for name in cut.whole}))
-    return compiled.joined(results)
-
-
-def _type(array: Any) -> ms.TensorType:
-    return ms.TensorType(ms.DType.of(np.asarray(array).dtype), (None,) * np.ndim(array))
 
 
 def _array(found: Any) -> np.ndarray:
@@ -100,12 +89,14 @@ def test_pieces_make_the_whole_along_each_legal_variable(text: str, storage: str
     names = {access.tensor for access in _reads(statement)}
     operands = {name: value for name, value in operands.items() if name in names}
     whole = ms.evaluate(text, tensors=operands, optimize="off")
+    operands = with_made_operands(statement, operands)
+    extents = index_ends(statement, {name: np.shape(value) for name, value in operands.items()}, None)
     for variable, cut in found.items():
         if isinstance(cut, str):
             assert variable in cut or "no operand" in cut
             continue
-        extent = EXTENTS[variable]
-        pieces = _pieces(cut, operands, [0, 2, 2, extent - 1, extent], None, PLUS_TIMES)
+        extent = extents[ms.IndexVar(variable)]
+        pieces = computed_in_pieces(statement, cut, operands, [0, 2, 2, extent - 1, extent])
         np.testing.assert_allclose(_array(pieces), _array(whole), rtol=1e-12)
 
 
@@ -123,7 +114,7 @@ def test_semirings_combine_by_their_addition(name: str) -> None:
     for variable, cut in cuts(statement, ring).items():
         assert isinstance(cut, StatementCut)
         bounds = [0, 3, 7] if variable == "i" else [0, 1, 6]
-        np.testing.assert_array_equal(_pieces(cut, {"A": A, "x": x}, bounds, None, ring), whole)
+        np.testing.assert_array_equal(computed_in_pieces(statement, cut, {"A": A, "x": x}, bounds, None, ring), whole)
 
 
 @pytest.mark.parametrize("name", ["plus_times", "min_plus", "max_plus", "any_first"])
@@ -136,7 +127,7 @@ def test_sparse_pieces_are_combined_entry_by_entry(name: str) -> None:
     assert isinstance(statement, ms.Assignment)
     cut = cuts(statement, ring)["j"]
     assert isinstance(cut, StatementCut)
-    found = _pieces(cut, {"A": A, "B": B}, [0, 2, 3, 6], "CSR", ring)
+    found = computed_in_pieces(statement, cut, {"A": A, "B": B}, [0, 2, 3, 6], "CSR", ring)
     whole = ms.evaluate(statement, A=A, B=B, out="CSR", semiring=ring)
     fill = {"plus": 0, "any": 0, "min": np.inf, "max": -np.inf}[name.partition("_")[0]]
     np.testing.assert_array_equal(found.to_numpy(fill), whole.to_numpy(fill))
@@ -151,7 +142,7 @@ def test_an_operand_that_is_read_both_ways_has_two_names() -> None:
     assert [cut.operand(name) for name in cut.whole] == ["A"]
     random = np.random.default_rng(4)
     A = ms.tensor(np.where(random.random((6, 6)) < 0.4, 1.0, 0), "CSR")
-    found = _pieces(cut, {"A": A}, [0, 1, 4, 6], "CSR", PLUS_TIMES)
+    found = computed_in_pieces(statement, cut, {"A": A}, [0, 1, 4, 6], "CSR")
     np.testing.assert_array_equal(found.to_numpy(), A.to_numpy() @ A.to_numpy())
 
 
@@ -163,7 +154,10 @@ def test_an_operand_that_is_read_both_ways_has_two_names() -> None:
         ("m(i) = max(j : A(i,j)) * b(i)", "j", "max of j is below a product"),
         ("y(i) = (A(i,j) * x(j)) * (B(i,k) * z(k))", "", ""),
         ("g(i) = W(I(i), j) * x(j)", "i", "W(I(i),j) gathers along i"),
-        ("h(i) = z(2*i + 1)", "i", "z(2*i + 1) reads neighbours along i"),
+        ("h(i) = z(k - i + 6) * d(k)", "i", "z(k - i + 6) is read backwards along i"),
+        ("h(i) = z(i + k) where k in 1:3", "i", "z(i + k) has k, which has a range of its own, beside i"),
+        ("h(2*i + 1) = z(i)", "i", "h(2*i + 1) is written to at sums of i"),
+        ("h(i) = W(i, i + 1)", "i", "W(i,i + 1) has i twice"),
         ("d(i) = A(i,i)", "i", "A(i,i) has i twice"),
         ("y(i) += A(i,j) * x(j)", "j", "y(i), which is read, lacks j: each piece would count it"),
         ("v(i) = sqrt(sum(j : A(i,j)))", "j", "j is reduced inside of sqrt(sum(j : A(i,j)))"),

@@ -37,7 +37,7 @@ from mlir_sparse.spec import extreme_or
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["StatementPieces", "combined", "compile_ahead", "compile_pieces", "compile_sum", "cut_along_parts"]
+__all__ = ["StatementPieces", "combined", "compile_ahead", "compile_pieces", "compile_sum", "cuts_along_parts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +104,8 @@ def combined(combine: CompiledKernel, results: Sequence[Any]) -> Any:
     return combine(P=np.stack(results)) if len(results) > 1 else found
 
 
-def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, int]) -> StatementCut:
-    """Returns the cut along the dimensions in which operands come in parts.
+def cuts_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, int]) -> list[StatementCut]:
+    """Returns the cuts along the dimensions in which operands come in parts: several where subscripts are sums.
 
     Args:
         statement: the statement.
@@ -115,7 +115,7 @@ def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, in
     Raises:
         UnsupportedError: where no variable allows it, with the reason for each.
     """
-    reasons = []
+    legal, reasons = list[StatementCut](), []
     for variable, found in cuts(statement, ring).items():
         if isinstance(found, str):
             reasons.append(f"{variable}: {found}")
@@ -123,8 +123,11 @@ def cut_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, in
         read = {found.operand(name) for name in found.whole}
         wrong = [name for name, axis in axes.items() if found.parts.get(name) != axis or name in read]
         if not wrong:
-            return found
+            legal.append(found)
+            continue
         reasons.append(f"{variable}: {listed(wrong)} would be read as a whole or cut along another dimension")
+    if legal:
+        return legal
     wanted = listed([f"{axis} of {name}" for name, axis in axes.items()])
     raise UnsupportedError(
         f"expected a statement that can be cut along dimension {wanted}, but got {statement}\n  " + "\n  ".join(reasons)

@@ -13,11 +13,12 @@ import numpy as np
 from mlir_sparse.compile.comprehension.placed_values import result_in_place
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.index_operands import with_made_operands
-from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cut_along_parts
+from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cuts_along_parts
 from mlir_sparse.encoding import Encoding, TensorType
-from mlir_sparse.errors import ExtentError, OperandError, UnknownTensorError, UnsupportedError
+from mlir_sparse.errors import OperandError, TooLargeError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import (
     Assignment,
+    IndexVar,
     Monoid,
     Operator,
     Semiring,
@@ -29,10 +30,11 @@ from mlir_sparse.notation import (
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.plan.composed_cuts import ComposedCut
+from mlir_sparse.plan.statement_cuts import StatementCut
 from mlir_sparse.process.available_memory import bytes_of
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import type_of_given
-from mlir_sparse.spec import how_to_pass
+from mlir_sparse.spec import how_to_pass, index_ends
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 from mlir_sparse.text.listed_words import listed
 
@@ -103,10 +105,12 @@ def stream(
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
     # Pieces have the positions of the whole: each is given its part of the vectors.
     operands = with_made_operands(statement, operands)
-    cut = cut_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
-    missing = [name for name in (*cut.parts, *cut.whole) if cut.operand(name) not in operands]
+    legal = cuts_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
+    missing = [name for name in statement.inputs if name not in operands]
     if missing:
-        raise UnknownTensorError(f"expected data for {listed([cut.operand(name) for name in missing])} in {statement}")
+        raise UnknownTensorError(f"expected data for {listed(missing)} in {statement}")
+    extents = _extents(statement, operands, out)
+    cut = min(legal, key=lambda one: sum(halo.reach(extents) for halo in one.halos.values()))
     types = {name: given.type if name in sources else type_of_given(name, given) for name, given in operands.items()}
     operands |= {
         name: operand_check.value_of(name, operands[name]) for name in set(map(cut.operand, cut.parts)) - set(sources)
@@ -115,8 +119,10 @@ def stream(
     pieces = compile_pieces(ComposedCut((cut,)), types, storage, ring, threads=threads)
     if isinstance(out, np.ndarray) and pieces.output.encoding is not None:
         raise OperandError('expected out= for a dense result, but got a sparse one: add out="dense" to its notation')
-    bounds = _bounds(list(sources.values()), max(1, bytes_of(memory, "memory") // _CHUNKS))
-    return _run(pieces, operands, bounds, out if isinstance(out, np.ndarray) else None, progress)
+    limit = max(1, bytes_of(memory, "memory") // _CHUNKS)
+    bounds = _bounds(cut, sources, extents, limit)
+    _check_halos(cut, sources, extents, bounds, limit)
+    return _run(pieces, operands, bounds, extents, out if isinstance(out, np.ndarray) else None, progress)
 
 
 def _in_place(
@@ -135,31 +141,65 @@ def _in_place(
     return result_in_place(statement, values, present, out if isinstance(out, np.ndarray) else None)
 
 
-def _bounds(sources: Sequence[TensorSource], limit: int) -> list[int]:
+def _extents(statement: Assignment, operands: Mapping[str, Any], out: Any) -> Mapping[IndexVar, int]:
+    """Returns the extent of each index variable, as they are of the whole statement.
+
+    Raises:
+        ExtentError: for operands that disagree.
+    """
+    shapes = {name: tuple(np.shape(operands[name])) for name in statement.inputs}
+    return index_ends(statement, shapes, out.shape if isinstance(out, np.ndarray) else None)
+
+
+def _bounds(
+    cut: StatementCut, sources: Mapping[str, TensorSource], extents: Mapping[IndexVar, int], limit: int
+) -> list[int]:
     """Returns the bounds of pieces whose parts of all sources are small enough together."""
-    extents = {source.shape[source.axis] for source in sources}
-    if len(extents) > 1:
-        raise ExtentError(
-            f"expected sources of one extent in the dimension that is cut, but got {listed(map(str, sorted(extents)))}"
-        )
-    unit = lcm(*(source.unit for source in sources))
-    merged = {bound for source in sources for bound in source.bounds(limit // len(sources))}
-    extent = extents.pop()
-    found = sorted({bound for bound in merged if bound % unit == 0} | {0, extent})
+    extent = extents[IndexVar(cut.variable)]
+    factors = {name: cut.halos[name].factor if name in cut.halos else 1 for name in sources}
+    # Parts with neighbours are read from multiples of a unit on, and what is before them is left out.
+    unit = lcm(*(source.unit for name, source in sources.items() if name not in cut.halos))
+    merged = {
+        bound // factors[name] for name, source in sources.items() for bound in source.bounds(limit // len(sources))
+    }
+    found = sorted({bound for bound in merged if bound % unit == 0 and bound < extent} | {0, extent})
     return found if extent else [0, 0]
+
+
+def _check_halos(
+    cut: StatementCut,
+    sources: Mapping[str, TensorSource],
+    extents: Mapping[IndexVar, int],
+    bounds: list[int],
+    limit: int,
+) -> None:
+    """Refuses pieces that read so much beside their own coordinates that two of them exceed the memory."""
+    for name in cut.halos:
+        given = sources.get(cut.operand(name))
+        if given is None:
+            continue
+        for low, high in pairwise(bounds):
+            begin, end = cut.part(name, low, high, extents)
+            nbytes = given.nbytes_between(begin, min(end, given.shape[given.axis]))
+            if nbytes > limit * _CHUNKS // 2:
+                raise TooLargeError(
+                    f"expected parts of at most {limit * _CHUNKS // 2:,} bytes with what they read beside, but got "
+                    f"{nbytes:,} of {cut.operand(name)} for {cut.variable} from {low} to {high}: give more memory"
+                )
 
 
 def _run(
     pieces: StatementPieces,
     operands: Mapping[str, Any],
     bounds: Sequence[int],
+    extents: Mapping[IndexVar, int],
     out: np.ndarray[Any, Any] | None,
     progress: Callable[[int, int], None] | None,
 ) -> Any:
     cut, results = pieces.cut, list[Any]()
     whole = {name: operands[cut.operand(name)] for name in cut.whole}
     written = out
-    for (low, high), parts in _read_ahead(pieces, operands, bounds):
+    for (low, high), parts in _read_ahead(pieces, operands, bounds, extents):
         dense = pieces.output.encoding is None
         if cut.axis == 0 and dense and written is not None:
             pieces.kernel(**parts, **whole, out=written[low:high])
@@ -185,13 +225,16 @@ def _run(
 
 
 def _read_ahead(
-    pieces: StatementPieces, operands: Mapping[str, Any], bounds: Sequence[int]
+    pieces: StatementPieces, operands: Mapping[str, Any], bounds: Sequence[int], extents: Mapping[IndexVar, int]
 ) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
     """Yields the parts of each piece; the next are read meanwhile."""
     cut = pieces.cut
 
     def read(low: int, high: int) -> dict[str, Any]:
-        return {name: _part(operands[cut.operand(name)], axis, low, high) for name, axis in cut.parts.items()}
+        return {
+            name: _part(operands[cut.operand(name)], axis, *cut.part(name, low, high, extents))
+            for name, axis in cut.parts.items()
+        }
 
     with ThreadPoolExecutor(1, "mlir-sparse-read") as reader:
         ranges = list(pairwise(bounds))
@@ -204,6 +247,13 @@ def _read_ahead(
 
 
 def _part(given: Any, axis: int, low: int, high: int) -> Any:
-    if isinstance(given, TensorSource):
-        return read_part(given, low, high)
+    if not isinstance(given, TensorSource):
+        return _between(given, axis, low, high)
+    begin = low // given.unit * given.unit
+    end = min(-(-high // given.unit) * given.unit, given.shape[axis])
+    read = read_part(given, begin, end)
+    return read if (begin, end) == (low, high) else _between(read, axis, low - begin, high - begin)
+
+
+def _between(given: Any, axis: int, low: int, high: int) -> Any:
     return given[(slice(None),) * axis + (slice(low, high),)]

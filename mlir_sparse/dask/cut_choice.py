@@ -12,12 +12,14 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.array_chunks import nbytes_of
+from mlir_sparse.dask.halo_parts import ends_along
 from mlir_sparse.dask.image_operands import SentImage, images_sent
 from mlir_sparse.errors import UnknownTensorError, UnsupportedError
-from mlir_sparse.notation import Assignment, IndexVar, Semiring, reads
+from mlir_sparse.notation import Assignment, IndexVar, Semiring
 from mlir_sparse.plan.composed_cuts import ComposedCut, compose
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.process.available_memory import in_units
+from mlir_sparse.spec import index_ends
 
 __all__ = ["CutChoice", "chunks_wanted", "cut_choices", "extents_of"]
 
@@ -79,7 +81,7 @@ def cut_choices(
     for cut in legal.values():
         if isinstance(cut, StatementCut):
             _check_given(cut, operands, statement)
-            found = _bounds_along(cut, operands)
+            found = _bounds_along(cut, operands, extents_of(operands, statement))
             if found is None:
                 reasons.append(f"{cut.variable}: no operand comes in chunks along it")
             else:
@@ -104,12 +106,13 @@ def _check_given(cut: StatementCut, operands: Mapping[str, Any], statement: Assi
         raise UnknownTensorError(f"expected data for {', '.join(missing)} in {statement}")
 
 
-def _bounds_along(cut: StatementCut, operands: Mapping[str, Any]) -> Bounds | None:
+def _bounds_along(cut: StatementCut, operands: Mapping[str, Any], extents: Mapping[IndexVar, int]) -> Bounds | None:
     """Returns where pieces begin along a variable: as an operand's chunks do, of which there are most."""
-    given = [(operands[cut.operand(name)], axis) for name, axis in cut.parts.items()]
+    given = [(operands[cut.operand(name)], axis, cut.halos.get(name)) for name, axis in cut.parts.items()]
+    extent = extents[IndexVar(cut.variable)]
     found = {
-        tuple(np.cumsum([0, *value.chunks[axis]]).tolist()): value.size
-        for value, axis in given
+        ends_along(np.cumsum([0, *value.chunks[axis]]).tolist(), halo, extent): value.size
+        for value, axis, halo in given
         if isinstance(value, dask.array.Array)
     }
     if not any(len(ends) > 2 for ends in found) and any(
@@ -165,15 +168,13 @@ def _choice(
     return CutChoice(cuts, tuple(bounds), sum(rechunked.values()), whole, images, reduced)
 
 
-def extents_of(operands: Mapping[str, Any], statement: Assignment) -> dict[IndexVar, int]:
-    """Returns the extents of index variables that subscript operands by themselves."""
-    return {
-        subscript: operands[access.tensor].shape[axis]
-        for access in reads(statement.value)
-        if access.tensor in operands
-        for axis, subscript in enumerate(access.subscripts)
-        if isinstance(subscript, IndexVar)
-    }
+def extents_of(operands: Mapping[str, Any], statement: Assignment) -> Mapping[IndexVar, int]:
+    """Returns the extent of each index variable.
+
+    Raises:
+        ExtentError: for operands that disagree, and for a subscript beyond its axis.
+    """
+    return index_ends(statement, {name: tuple(operands[name].shape) for name in statement.inputs}, None)
 
 
 def chunks_wanted(

@@ -20,12 +20,14 @@ from mlir_sparse.compile.statement_pieces import StatementPieces, combined, comp
 from mlir_sparse.dask.array_chunks import chunk_bytes, nbytes_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
+from mlir_sparse.dask.halo_parts import laid_out, ranges_read
 from mlir_sparse.dask.heavy_parts import divided_parts
 from mlir_sparse.dask.image_operands import SentImage, images_sent, tasks_of_divisions
 from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Semiring
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["graph_of_pieces"]
@@ -56,7 +58,8 @@ def graph_of_pieces(
         ring: what `+` and `*` are: where they are those of numbers, heavy parts may be divided.
     """
     cuts = pieces.cuts
-    arrays = {name: _in_chunks(operands[cuts.operand(name)], cuts.axes(name), bounds) for name in cuts.names}
+    extents = extents_of(operands, statement)
+    arrays = {name: _in_chunks(operands[cuts.operand(name)], name, cuts, bounds, extents) for name in cuts.names}
     sent = images_sent(pieces.cut, arrays) if len(bounds) == 1 else {}
     readers = prod(len(ends) - 1 for ends in bounds)
     for name in cuts.names:
@@ -76,7 +79,7 @@ def graph_of_pieces(
             tasks[key] = (_call, kernel, list(read), list(read.values()))
     if reduced:
         _combine(tasks, kernel, name, axes, bounds, rank)
-    shape = _result_shape(statement, extents_of(operands, statement), axes, bounds)
+    shape = _result_shape(statement, extents, axes, bounds)
     collections = [value for value in arrays.values() if isinstance(value, dask.array.Array)]
     told = _taken(statement, pieces, arrays, sent, bounds, shape)
     return array_of_chunks(name, tasks, collections, shape, pieces.output, axes, bounds, told)
@@ -90,7 +93,7 @@ def _result_shape(
     for axis, index in enumerate(statement.target.indices):
         if axis not in ends and index not in extents:
             raise UnsupportedError(
-                f"expected an operand with {index} as a subscript by itself, so that the extent of the result is known "
+                f"expected an operand with {index} among its subscripts, so that the extent of the result is known "
                 f"before it is computed, but got {statement}: evaluate it on tensors"
             )
         found.append(ends[axis] if axis in ends else extents[index])
@@ -111,23 +114,34 @@ def _place(axes: Sequence[int | None], numbers: Numbers, rank: int) -> Numbers:
     return tuple(own.get(dim, 0) for dim in range(rank))
 
 
-def _in_chunks(value: Any, axes: Sequence[int | None], bounds: Sequence[Bounds]) -> Any:
-    """Returns an operand in chunks as pieces are, where a cut divides it."""
-    if all(axis is None for axis in axes):
+def _in_chunks(
+    value: Any, name: str, cuts: ComposedCut, bounds: Sequence[Bounds], extents: Mapping[IndexVar, int]
+) -> Any:
+    """Returns an operand in chunks as pieces are, where a cut divides it; with halos chunks overlap."""
+    halos = cuts.halos(name)
+    cut = [
+        (axis, halo, *ranges_read(ends, halo, extents, value.shape[axis]))
+        for axis, halo, ends in zip(cuts.axes(name), halos, bounds, strict=True)
+        if axis is not None
+    ]
+    if not cut:
         return value
-    wanted = chunks_wanted(value.shape, axes, bounds)
+    axes, placed = [axis for axis, *_ in cut], [tuple(ends) for *_, ends in cut]
     if isinstance(value, dask.array.Array):
-        return value.rechunk(wanted)
-    name = f"part-{tokenize(value, wanted)}"
-    cut = [(axis, ends) for axis, ends in zip(axes, bounds, strict=True) if axis is not None]
+        for axis, halo, ranges, _ in cut:
+            value = value if halo is None else laid_out(value, axis, ranges)
+        return value.rechunk(chunks_wanted(value.shape, axes, placed))
+    made = f"part-{tokenize(value, axes, [ranges for _, _, ranges, _ in cut])}"
     tasks = {}
-    for numbers in _all_numbers([ends for _, ends in cut]):
+    for numbers in _all_numbers(placed):
         places = [slice(None)] * value.ndim
-        for (axis, ends), number in zip(cut, numbers, strict=True):
-            places[axis] = slice(ends[number], ends[number + 1])
-        tasks[_chunk_key(name, [axis for axis, _ in cut], numbers, value.ndim)] = value[tuple(places)]
-    kind = type_of_chunks(value)
-    return array_of_chunks(name, tasks, [], value.shape, kind, [axis for axis, _ in cut], [ends for _, ends in cut])
+        for (axis, _, ranges, _), number in zip(cut, numbers, strict=True):
+            places[axis] = slice(*ranges[number])
+        tasks[_chunk_key(made, axes, numbers, value.ndim)] = value[tuple(places)]
+    shape = list(value.shape)
+    for axis, ends in zip(axes, placed, strict=True):
+        shape[axis] = ends[-1]
+    return array_of_chunks(made, tasks, [], shape, type_of_chunks(value), axes, placed)
 
 
 def _whole_where_not_cut(value: Any, axes: Sequence[int | None], sent: SentImage | None, readers: int) -> Any:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment, Semiring
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.plan.halos import Halo
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
+from mlir_sparse.text.listed_words import listed
 
 __all__ = ["ComposedCut", "compose"]
 
@@ -46,6 +48,14 @@ class ComposedCut:
             name = cut.operand(name)
         return tuple(reversed(found))
 
+    def halos(self, name: str) -> tuple[Halo | None, ...]:
+        """Returns what pieces of each cut read of an operand; None where its subscript is the variable of the cut."""
+        found: list[Halo | None] = []
+        for cut in reversed(self.cuts):
+            found.append(cut.halos.get(name))
+            name = cut.operand(name)
+        return tuple(reversed(found))
+
     def __str__(self) -> str:
         return "\n  then ".join(map(str, self.cuts))
 
@@ -71,5 +81,18 @@ def compose(assignment: Assignment, variables: Sequence[str], ring: Semiring = P
         found = cuts(made[-1].assignment if made else assignment, ring)[variable]
         if isinstance(found, str):
             return found
+        twice = [found.operand(name) for name in found.halos if _is_cut(name, found, made)]
+        if twice:
+            return f"{variable}: {listed(twice)} is cut along the same axis by another variable of the sum"
         made.append(found)
     return ComposedCut(tuple(made))
+
+
+def _is_cut(name: str, cut: StatementCut, before: Sequence[StatementCut]) -> bool:
+    """Returns whether cuts before one divide an operand along the axis that it divides."""
+    axis, name = cut.parts[name], cut.operand(name)
+    for other in reversed(before):
+        if other.parts.get(name) == axis:
+            return True
+        name = other.operand(name)
+    return False

@@ -36,8 +36,10 @@ from mlir_sparse.notation import (
     with_explicit_sums,
 )
 from mlir_sparse.notation.laws import PLUS_TIMES, Law, holds
+from mlir_sparse.notation.linear_subscript import as_affine
 from mlir_sparse.notation.masks import condition_and_value
 from mlir_sparse.notation.positional_products import POSITIONAL
+from mlir_sparse.plan.halos import Halo, factor_of, halo_of, refused_sum
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["Image", "StatementCut", "cuts"]
@@ -73,6 +75,7 @@ class StatementCut:
         images: what of those a piece reads at most, where every product walks the part's entries.
         assignment: the statement of a piece, its sums explicit; an operand that is read both ways has two names.
         renamed: the operand behind each name that the statement did not have.
+        halos: of the parts whose subscript is a sum with the variable, what pieces read.
     """
 
     variable: str
@@ -83,13 +86,30 @@ class StatementCut:
     images: tuple[Image, ...]
     assignment: Assignment
     renamed: Mapping[str, str]
+    halos: Mapping[str, Halo]
 
     def operand(self, name: str) -> str:
         """Returns the operand that a name in the statement of a piece stands for."""
         return self.renamed.get(name, name)
 
+    def part(self, name: str, low: int, high: int, extents: Mapping[IndexVar, int]) -> tuple[int, int]:
+        """Returns the coordinates that a piece reads of an operand that is cut: the first, and the one behind the last.
+
+        Args:
+            name: the operand, by its name in the statement of the pieces.
+            low: the piece's first value of the variable.
+            high: the value behind its last.
+            extents: the extent of each index variable; those beside the variable in sums are asked for.
+        """
+        halo = self.halos.get(name)
+        return (low, high) if halo is None else halo.part(low, high, extents)
+
+    def _cut_text(self, name: str) -> str:
+        halo = self.halos.get(name)
+        return f"axis {self.parts[name]} of {self.operand(name)}{'' if halo is None else f' ({halo})'}"
+
     def __str__(self) -> str:
-        cut = ", ".join(f"axis {axis} of {self.operand(name)}" for name, axis in self.parts.items())
+        cut = ", ".join(map(self._cut_text, self.parts))
         kept = f"; each piece reads all of {listed([self.operand(name) for name in self.whole])}" if self.whole else ""
         if self.axis is not None:
             return f"along {self.variable}: {cut}{kept}; results follow one another along axis {self.axis}"
@@ -128,9 +148,11 @@ def _cut(statement: Assignment, variable: IndexVar, ring: Semiring) -> Statement
     if statement.op.reads_target:
         read.append(statement.target)
     for access in (*read, statement.target):
-        refused = _refused_access(access, variable)
+        refused = _refused_access(access, variable, statement)
         if refused:
             return refused
+    if any(isinstance(one, AffineSubscript) and factor_of(one, variable) for one in statement.target.subscripts):
+        return f"{statement.target} is written to at sums of {variable}"
     if all(_axis(access, variable) is None for access in read):
         return f"no operand has {variable}"
     axis, combine = _axis(statement.target, variable), None
@@ -141,8 +163,21 @@ def _cut(statement: Assignment, variable: IndexVar, ring: Semiring) -> Statement
         combine = found
     names = _names(read, variable, statement)
 
+    halos = {
+        name: halo
+        for role, name in names.items()
+        if role.axis is not None and (halo := _halo(role, read, variable)) is not None
+    }
+
     def renamed(access: Access) -> Access:
-        return replace(access, tensor=names[access.tensor, _axis(access, variable)])
+        role = _role(access, variable)
+        halo, subscripts = halos.get(names[role]), list(access.subscripts)
+        if halo is not None:
+            assert role.axis is not None
+            subscript = subscripts[role.axis]
+            assert not isinstance(subscript, Access)
+            subscripts[role.axis] = halo.shifted(as_affine(subscript))
+        return replace(access, tensor=names[role], subscripts=tuple(subscripts))
 
     piece = replace(
         statement,
@@ -150,40 +185,60 @@ def _cut(statement: Assignment, variable: IndexVar, ring: Semiring) -> Statement
         exists=tuple(map(renamed, statement.exists)),
         source=None,
     )
-    parts = {name: at for (_, at), name in names.items() if at is not None}
-    whole = tuple(name for (_, at), name in names.items() if at is None)
-    others = {name: tensor for (tensor, _), name in names.items() if name != tensor}
-    return StatementCut(variable.name, axis, combine, parts, whole, _images(piece, parts, whole), piece, others)
+    parts = {name: role.axis for role, name in names.items() if role.axis is not None}
+    whole = tuple(name for role, name in names.items() if role.axis is None)
+    others = {name: role.tensor for role, name in names.items() if name != role.tensor}
+    images = _images(piece, parts, whole)
+    return StatementCut(variable.name, axis, combine, parts, whole, images, piece, others, halos)
 
 
-def _refused_access(access: Access, variable: IndexVar) -> str:
+def _refused_access(access: Access, variable: IndexVar, statement: Assignment) -> str:
     axes = 0
     for subscript in access.subscripts:
+        axes += factor_of(subscript, variable) != 0
         match subscript:
-            case IndexVar():
-                axes += subscript == variable
-            case AffineSubscript():
-                if variable in Access("", (subscript,)).indices:
-                    return f"{access} reads neighbours along {variable}"
+            case AffineSubscript() if factor_of(subscript, variable):
+                refused = refused_sum(access, subscript, variable, (one.variable for one in statement.ranges))
+                if refused:
+                    return refused
             case Access():
                 if variable in subscript.indices:
                     return f"{access} gathers along {variable}"
     return f"{access} has {variable} twice" if axes > 1 else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """What pieces read of a tensor: all of it, or a part along an axis, for each value of the variable so many."""
+
+    tensor: str
+    axis: int | None
+    factor: int
+
+
+def _role(access: Access, variable: IndexVar) -> _Role:
+    axis = _axis(access, variable)
+    return _Role(access.tensor, axis, 0 if axis is None else factor_of(access.subscripts[axis], variable))
+
+
 def _axis(access: Access, variable: IndexVar) -> int | None:
-    return next((axis for axis, subscript in enumerate(access.subscripts) if subscript == variable), None)
+    return next((axis for axis, subscript in enumerate(access.subscripts) if factor_of(subscript, variable)), None)
 
 
-def _names(read: list[Access], variable: IndexVar, statement: Assignment) -> dict[tuple[str, int | None], str]:
-    """Returns a name for each operand and axis that it is cut along: its own the first time."""
-    names: dict[tuple[str, int | None], str] = {}
+def _halo(role: _Role, read: list[Access], variable: IndexVar) -> Halo | None:
+    assert role.axis is not None
+    return halo_of((one.subscripts[role.axis] for one in read if _role(one, variable) == role), variable)
+
+
+def _names(read: list[Access], variable: IndexVar, statement: Assignment) -> dict[_Role, str]:
+    """Returns a name for each operand and what pieces read of it: its own the first time."""
+    names: dict[_Role, str] = {}
     taken = {access.tensor for access in read} | {statement.target.tensor}
     for access in read:
-        key = access.tensor, _axis(access, variable)
+        key = _role(access, variable)
         if key in names:
             continue
-        first = all(tensor != access.tensor for tensor, _ in names)
+        first = all(role.tensor != access.tensor for role in names)
         names[key] = access.tensor if first else fresh_name(f"{access.tensor}_whole", taken)
         taken.add(names[key])
     return names

@@ -26,7 +26,7 @@ from mlir_sparse.spec.computed_type import (
 )
 from mlir_sparse.spec.entry_types import entry_dtype, operand_entry_dtype
 from mlir_sparse.spec.extents import infer_extents, subscript_bounds
-from mlir_sparse.spec.index_lengths import index_lengths
+from mlir_sparse.spec.index_lengths import index_ends, index_lengths
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.large_dense_results import storage_instead, warn_of_dense
 from mlir_sparse.spec.logical_tensor import GuardedFormula, LogicalTensor, logical_tensor
@@ -61,6 +61,7 @@ __all__ = [
     "gives_truth",
     "how_to_pass",
     "in_order",
+    "index_ends",
     "index_lengths",
     "infer_extents",
     "infer_output",

@@ -8,10 +8,10 @@ from dataclasses import replace
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import Assignment, IndexVar, Literal, index_vectors, is_index_vector, reads, substitute
 from mlir_sparse.spec.check_types import check_rank
-from mlir_sparse.spec.extents import known_extents
+from mlir_sparse.spec.extents import check_inside, known_extents
 from mlir_sparse.spec.variable_ranges import infer_ranges
 
-__all__ = ["index_lengths"]
+__all__ = ["index_ends", "index_lengths"]
 
 Shape = tuple[int, ...]
 
@@ -33,7 +33,7 @@ def index_lengths(assignment: Assignment, shapes: Mapping[str, Shape], target: S
     {'j.index': 3}
     """
     vectors = index_vectors(assignment)
-    ends = _ends(assignment, shapes, target)
+    ends = index_ends(assignment, shapes, target)
     for variable in vectors.values():
         if variable not in ends:
             raise ExtentError(
@@ -45,7 +45,24 @@ def index_lengths(assignment: Assignment, shapes: Mapping[str, Shape], target: S
     return {name: ends[variable] for name, variable in vectors.items()}
 
 
-def _ends(assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None) -> Mapping[IndexVar, int]:
+def index_ends(assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | None) -> Mapping[IndexVar, int]:
+    """Returns where the range of each index variable ends: its extent, where it begins at 0.
+
+    Args:
+        assignment: the statement; vectors of positions among what it reads may have any extents.
+        shapes: the shape of each other tensor that it reads.
+        target: the shape of the result, if it is known.
+
+    Raises:
+        RankError: for a tensor with another number of subscripts.
+        ExtentError: for a variable of several extents, and for a subscript beyond its axis.
+
+    >>> from mlir_sparse.notation import parse
+    >>> i, k = IndexVar("i"), IndexVar("k")
+    >>> ends = index_ends(parse("y(i) = x(i + k) * w(k)"), {"x": (9,), "w": (3,)}, None)
+    >>> ends[i], ends[k]
+    (7, 3)
+    """
     if not assignment.ranges and not assignment.exists:
         accesses = [(node, shapes[node.tensor]) for node in reads(assignment.value) if not is_index_vector(node.tensor)]
         if assignment.op.reads_target:
@@ -54,12 +71,15 @@ def _ends(assignment: Assignment, shapes: Mapping[str, Shape], target: Shape | N
             accesses.append((assignment.target, target))
         for access, shape in accesses:
             check_rank(assignment, access, shape)
-        return known_extents(assignment, accesses, {})
+        found = known_extents(assignment, accesses, {})
+        if found.keys() >= set(assignment.indices):
+            check_inside(assignment, accesses, found)
+        return found
     vectors = {access: Literal(0) for access in assignment.reads if is_index_vector(access.tensor)}
     others = replace(assignment, value=substitute(assignment.value, dict(vectors)))
     # A variable that is read as a value only has the range of its clause.
     used = set(others.indices)
     clauses = {one.variable: one.high.constant for one in assignment.ranges}
     others = replace(others, ranges=tuple(one for one in others.ranges if one.variable in used))
-    found = infer_ranges(others, shapes, target, strict=True)
-    return {**clauses, **{variable: high for variable, (_, high) in found.items()}}
+    ranges = infer_ranges(others, shapes, target, strict=True)
+    return {**clauses, **{variable: high for variable, (_, high) in ranges.items()}}

@@ -349,7 +349,12 @@ class Splitter:
         return f"summed first, at {apart:,.0f} by estimate; inside the other loops it would be {together:,.0f}"
 
     def _cheapest(self, body: Expr) -> float:
-        choice = choose_loops(NestToOrder(free_indices(body), (), body, None, False), self._values.mapping())
+        types = dict(self._values.mapping())
+        for access in accesses_of(body):
+            if not all(isinstance(subscript, IndexVar) for subscript in access.subscripts):
+                # Loops read it as an array, or its elements picked.
+                types[access.tensor] = replace(types[access.tensor], encoding=None)
+        choice = choose_loops(NestToOrder(free_indices(body), (), body, None, False), types)
         assert choice is not None
         return choice.cost
 
