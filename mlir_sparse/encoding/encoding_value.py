@@ -10,6 +10,8 @@ from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.integer_form import Digit, Form
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.bindings_objects import attribute_of, text_of_object
+from mlir_sparse.encoding.coordinate_regions import coordinate_regions
+from mlir_sparse.encoding.derived_fact import derived_fact
 from mlir_sparse.encoding.describe import describe
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_printer import print_attribute, print_encoding_map
@@ -66,20 +68,14 @@ class Encoding:
     _ranks: tuple[int, int] = field(default=(0, 0), init=False)
     # Computed once: encodings are in the keys of calls.
     _hash: int | None = field(default=None, init=False, compare=False)
+    # What follows from the rest, by name: each call of `tensor` and `convert` asks for it.
+    _derived: dict[object, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        fault = first_fault(
-            Draft(
-                dim_rank=len(self.dim_names),
-                levels=tuple(self.levels),
-                slices=tuple(self.slices),
-                pos_width=self.pos_width,
-                crd_width=self.crd_width,
-                implicit_val=self.implicit_val,
-                lvl_to_dim_given=self.lvl_to_dim_given,
-                num_symbols=len(self.symbol_names),
-            )
-        )
+        maps = tuple(self.levels), tuple(self.slices)
+        values = self.implicit_val, self.lvl_to_dim_given
+        draft = Draft(len(self.dim_names), *maps, self.pos_width, self.crd_width, *values, len(self.symbol_names))
+        fault = first_fault(draft)
         if fault is not None:
             raise EncodingError(fault.message)
         # Slices exist for all dimensions or none: MLIR gives the other dimensions the whole slice.
@@ -94,10 +90,15 @@ class Encoding:
         assert self._hash is not None
         return self._hash
 
+    def __getstate__(self) -> list[object]:
+        # Each process hashes text otherwise, and derives the rest in less time than it is sent in.
+        return [None if one.name in ("_hash", "_derived") else getattr(self, one.name) for one in fields(self)]
+
     def __setstate__(self, state: Sequence[object]) -> None:
         for one, value in zip(fields(self), state, strict=True):
             object.__setattr__(self, one.name, value)
-        object.__setattr__(self, "_hash", None)  # each process hashes text otherwise
+        object.__setattr__(self, "_hash", None)
+        object.__setattr__(self, "_derived", {})
 
     @property
     def dim_rank(self) -> int:
@@ -109,12 +110,12 @@ class Encoding:
         """Returns the number of levels of its storage."""
         return len(self.levels)
 
-    @property
+    @derived_fact
     def level_types(self) -> tuple[LevelType, ...]:
         """Returns the type of each level, outermost first."""
         return tuple(level.type for level in self.levels)
 
-    @property
+    @derived_fact
     def dim_to_lvl(self) -> AffineMap:
         """Returns the map from dimension coordinates to level coordinates."""
         return AffineMap(self.dim_rank, len(self.symbol_names), tuple(level.expr for level in self.levels))
@@ -144,12 +145,12 @@ class Encoding:
             return True
         return isinstance(infer_lvl_to_dim(self.dim_rank, self.levels), AffineMap)
 
-    @property
+    @derived_fact
     def is_permutation(self) -> bool:
         """Returns whether each level stores one dimension unchanged."""
         return self.dim_to_lvl.is_permutation
 
-    @property
+    @derived_fact
     def level_order(self) -> tuple[int, ...]:
         """Returns the dimension stored at each level.
 
@@ -160,7 +161,7 @@ class Encoding:
             raise EncodingError(f"expected a permutation of the dimensions, but got {self.map_text()}")
         return tuple(level.expr.position for level in self.levels if isinstance(level.expr, Dim))
 
-    @property
+    @derived_fact
     def is_dense(self) -> bool:
         """Returns whether all levels are dense: then only values are stored."""
         return all(kind.is_full for kind in self.level_types)
@@ -202,23 +203,10 @@ class Encoding:
         """Returns whether the innermost level stores each coordinate once."""
         return self.level_types[-1].unique
 
-    @property
+    @derived_fact
     def aos_regions(self) -> tuple[range, ...]:
-        """Returns the runs of levels whose coordinates share one array of structs, MLIR's AoS COO segments.
-
-        A run starts at a level with positions and continues over singleton levels that are not `soa`. Each singleton
-        below another level has its own array.
-        """
-        types, regions, start = self.level_types, [], 0
-        while start < len(types):
-            stop = start + 1
-            is_tuple = types[start].functions.is_segmented
-            while is_tuple and stop < len(types) and types[stop].functions.is_chained:
-                stop += 1
-            if stop - start > 1 and not types[start + 1].soa:
-                regions.append(range(start, stop))
-            start = stop
-        return tuple(regions)
+        """Returns the runs of levels whose coordinates share one array of structs; see `coordinate_regions`."""
+        return coordinate_regions(self.level_types)
 
     @property
     def aos_levels(self) -> range:
@@ -230,7 +218,7 @@ class Encoding:
         """Returns the first of `aos_levels`, or lvl_rank (MLIR's `getAoSCOOStart`)."""
         return self.aos_levels.start
 
-    @property
+    @derived_fact
     def batch_rank(self) -> int:
         """Returns the number of batch levels, which are the outermost ones (MLIR's `getBatchLvlRank`).
 
@@ -268,6 +256,8 @@ class Encoding:
         (9, 4)
         """
         self.check_rank(len(shape))
+        if self.is_permutation:
+            return tuple([max(0, shape[dim]) for dim in self.level_order])
         return tuple(max(0, high - low) for low, high in self.level_bounds(shape))
 
     def level_bounds(self, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -280,14 +270,15 @@ class Encoding:
         >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_bounds((4, 6))
         ((-3, 6), (0, 4))
         """
-        found = []
-        for lvl, level in enumerate(self.levels):
-            bounds = level_bounds(level)
-            if bounds is None:
-                rule = "expected a level of known size"
-                raise EncodingError(f"{rule}, but got level {lvl} ({level}) of {self.map_text()}: see with_slots")
-            found.append((bounds[0].evaluate((), shape), bounds[1].evaluate((), shape)))
-        return tuple(found)
+        return tuple([self._bounds_at(lvl, shape) for lvl in range(self.lvl_rank)])
+
+    def _bounds_at(self, lvl: int, shape: Sequence[int]) -> tuple[int, int]:
+        bounds = level_bounds(self.levels[lvl])
+        if bounds is None:
+            rule = f"expected a level of known size, but got level {lvl} ({self.levels[lvl]})"
+            raise EncodingError(f"{rule} of {self.map_text()}: see with_slots")
+        low, high = bounds
+        return low.evaluate((), shape), high.evaluate((), shape)
 
     def with_slots(self, width: int) -> Encoding:
         """Returns the same format with `width` slots in every slot level `c * i`.
@@ -310,7 +301,11 @@ class Encoding:
 
     def with_widths(self, pos_width: int, crd_width: int) -> Encoding:
         """Returns the same format with other widths of positions and coordinates."""
-        return replace(self, pos_width=pos_width, crd_width=crd_width)
+        widths = pos_width, crd_width
+        if widths not in self._derived:
+            self._derived[widths] = replace(self, pos_width=pos_width, crd_width=crd_width)
+        found: Encoding = self._derived[widths]
+        return found
 
     def with_default_names(self) -> Encoding:
         """Returns the same encoding with dimensions named d0, d1, and so on."""
@@ -326,6 +321,10 @@ class Encoding:
         >>> encoding("(row, col) -> (col : dense, row : compressed)").map_text()
         '(row, col) -> (col : dense, row : compressed)'
         """
+        return self._map_text
+
+    @derived_fact
+    def _map_text(self) -> str:
         return print_encoding_map(self, self.dim_names, self.symbol_names)
 
     def to_text(self) -> str:

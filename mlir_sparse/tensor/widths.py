@@ -21,6 +21,7 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     32: np.dtype(np.int32),
     64: np.dtype(np.int64),
 }
+_LIMITS = {width: int(np.iinfo(dtype).max) for width, dtype in _DTYPES.items()}
 _WORDS = {"posWidth": "positions", "crdWidth": "coordinates"}
 
 
@@ -39,7 +40,7 @@ def width_limit(width: int) -> int:
     >>> width_limit(8), width_limit(32)
     (255, 2147483647)
     """
-    return int(np.iinfo(_DTYPES[width]).max)
+    return _LIMITS[width]
 
 
 def check_width(key: str, width: int, largest: int) -> None:

@@ -14,6 +14,8 @@ __all__ = ["integer_of", "integers_of", "path_of", "several_of", "shown", "text_
 
 # A bound on the length of any list of arguments: axes, extents, names.
 _MOST = 10_000
+# What needs no conversion.
+_INTEGERS = {int}
 
 
 def text_of(given: object, what: str) -> str:
@@ -49,6 +51,8 @@ def integers_of(given: object, what: str) -> tuple[int, ...]:
     >>> integers_of([2, 3], "a shape")
     (2, 3)
     """
+    if type(given) is tuple and len(given) <= _MOST and set(map(type, given)) <= _INTEGERS:
+        return given
     return tuple(
         integer_of(one, f"each of {what}") for one in several_of(given, f"{what} as several integers, such as (2, 3)")
     )
