@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dialect_tests.processes import python_of_forks
+from mlir_sparse._mlir.provider import bindings_name
 
 pytestmark = pytest.mark.usefixtures("new_compilers")
 # Modules that the compiler's process imports, and that users have files called like.
@@ -90,7 +91,7 @@ def test_nor_are_those_beside_the_script(hostile: Path, tmp_path: Path) -> None:
     (hostile / "mlir_sparse").rename(hostile / "later")
     early = f"""
 from pathlib import Path
-import ml_dtypes, os, torch_mlir.ir
+import ml_dtypes, os, {bindings_name()}.ir
 for name, text in {aside!r}.items():
     Path({str(hostile)!r}, name + ".py").write_text(text)
 os.rename({str(hostile / "later")!r}, {str(hostile / "mlir_sparse")!r})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir_sparse._mlir import ir
+from mlir_sparse._mlir.older_attributes import kernel_attribute
 from mlir_sparse.gpu.kernels.combine_partials import identity
 from mlir_sparse.gpu.kernels.coordinate_search import find, find_row
 from mlir_sparse.gpu.kernels.widen_half import as_register
@@ -54,7 +55,7 @@ class KernelText:
             regions=1,
             attributes={
                 "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
-                "kernel": ir.UnitAttr.get(),
+                kernel_attribute(): ir.UnitAttr.get(),
                 "sym_name": ir.StringAttr.get(name),
                 "workgroup_attributions": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
             },

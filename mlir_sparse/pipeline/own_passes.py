@@ -7,6 +7,7 @@ from functools import partial
 from itertools import groupby
 
 from mlir_sparse._mlir import ir, pass_manager
+from mlir_sparse._mlir.float_swaps import swap_bits
 from mlir_sparse._mlir.older_passes import keep_zero_signs
 from mlir_sparse.assembly import assemble_sparse_results
 from mlir_sparse.gpu import (
@@ -133,6 +134,7 @@ def _run_theirs(pipeline: str, module: ir.Module) -> None:
     stretch = pass_manager(pipeline)
     stretch.enable_verifier(False)  # verification takes as long as most passes
     stretch.run(module.operation)
+    swap_bits(module, pipeline)
 
 
 def _wanted(passes: Sequence[str], seen: Seen) -> Iterator[str]:

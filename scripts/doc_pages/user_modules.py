@@ -9,6 +9,7 @@ from typing import Any
 
 from doc_pages import markup
 from doc_pages.running import command, folder_of, session
+from mlir_sparse._mlir.provider import bindings_name
 
 __all__ = ["page"]
 
@@ -317,7 +318,7 @@ def _parts() -> list[str]:
         markup.paragraph(PLUGIN),
         markup.anchor("Objects of the bindings"),
         markup.paragraph(BINDINGS),
-        session(BY_HAND, names),
+        session(BY_HAND.replace("torch_mlir", bindings_name()), names),
         markup.paragraph(BACK),
         session(CHANGED, names),
         markup.anchor("Files of older releases"),
