@@ -103,6 +103,7 @@ from mlir_sparse.pipeline.user_passes import register_pass
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.process.forks import importing
+from mlir_sparse.process.thread_pools import list_in_threadpoolctl
 from mlir_sparse.runtime import get_num_threads, set_num_threads
 from mlir_sparse.spec import Alternative
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
@@ -309,3 +310,4 @@ def _parsers() -> tuple[Callable[[str], Any], Callable[[str], Any]]:
 
 install(_operations)
 install_parsers(_parsers)
+list_in_threadpoolctl()

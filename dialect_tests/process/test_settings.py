@@ -25,6 +25,7 @@ WRONG = {
     "MLIR_SPARSE_MACHINE": (),  # whether there is such a profile is known where it is looked for
     "MLIR_SPARSE_NUM_THREADS": ("abc", "0", "-3", "2.5", "4 ", "+4", "0x4", "4,2", "9" * 20, str(2**63), "٣"),
     "MLIR_SPARSE_OPTIMIZE": ("on", "AUTO", "1"),
+    "MLIR_SPARSE_PROGRESS": ("on", "0", "OFF"),
     "MLIR_SPARSE_PIECE_WORK": ("abc", "0", "-3", "1k", "9" * 20),
     "MLIR_SPARSE_PYTHON": ("/no/such/python", "/"),
     "MLIR_SPARSE_VECTOR_LANES": ("3", "-2", "x", "128", "1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from mlir_sparse import pipeline
 from mlir_sparse._mlir import parsed_by_caller
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.index_operands import bound_operands
+from mlir_sparse.compile.kernel_html import kernel_html
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import IndexVar
+from mlir_sparse.notation import IndexVar, is_made_by_calls
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.tensor import DeviceTensor, SparseTensor
 from mlir_sparse.text.given_arguments import text_of
@@ -80,6 +81,14 @@ class CompiledKernel(ABC):
     def explain(self) -> str:
         """Returns an account of the kernel: its steps, loops, storage and target, with reasons."""
 
+    def _repr_html_(self) -> str:
+        """Returns what the kernel computes and how, for notebooks."""
+        return kernel_html(self, *self._described())
+
+    @abstractmethod
+    def _described(self) -> tuple[str, Iterable[tuple[str, Any]]]:
+        """Returns what the kernel computes, and its operands with their types by name."""
+
     def remarks(self) -> tuple[pipeline.Remark, ...]:
         """Returns the remarks of the strategies for fast loops: which were applied, and why others were not.
 
@@ -130,6 +139,10 @@ class StatementKernel(CompiledKernel):
     """A kernel of one statement."""
 
     spec: KernelSpec
+
+    def _described(self) -> tuple[str, Iterable[tuple[str, Any]]]:
+        types = ((name, kind) for name, kind in self.spec.inputs if not is_made_by_calls(name))
+        return str(self.spec.assignment), types
 
     @property
     def output(self) -> TensorType:

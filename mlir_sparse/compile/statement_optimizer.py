@@ -22,7 +22,7 @@ from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entri
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import importing
-from mlir_sparse.spec import Alternative, KernelSpec, Rewriting
+from mlir_sparse.spec import Alternative, Alternatives, KernelSpec, Rewriting
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.symmetric_matrix import is_symmetric
@@ -192,7 +192,7 @@ def alternatives(spec: KernelSpec, data: DataSketches | None, optimize: str) -> 
         optimize: "auto" or "algebra".
     """
     spec = _plain(spec)
-    return (Alternative(spec, None, 0.0),) if data is None else _ranked(spec, data, optimize)
+    return Alternatives((Alternative(spec, None, 0.0),) if data is None else _ranked(spec, data, optimize))
 
 
 def account(spec: KernelSpec, data: DataSketches, optimize: str) -> Iterator[str]:

@@ -33,6 +33,7 @@ from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.process import settings
 from mlir_sparse.process.compiler_interpreter import command, environment, interpreter
 from mlir_sparse.process.forks import Lock, no_fork
+from mlir_sparse.process.progress import progress
 from mlir_sparse.process.start_process import WRONG_PYTHON
 from mlir_sparse.program.loop_form import NestLoops
 
@@ -231,7 +232,8 @@ def answer_of(
     with _lock:
         worker = _current_worker()
         try:
-            outcome = worker.ask(request, timeout, meanwhile, hear)
+            with progress("compiling"):
+                outcome = worker.ask(request, timeout, meanwhile, hear)
         except BaseException:
             _discard()  # after an interrupt the pipe may have half an answer
             raise

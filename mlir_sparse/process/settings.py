@@ -28,6 +28,7 @@ __all__ = [
     "OPTIMIZATIONS",
     "OPTIMIZE",
     "PIECE_WORK",
+    "PROGRESS",
     "PYTHON",
     "VECTOR_LANES",
     "Setting",
@@ -155,6 +156,7 @@ OPTIMIZE = Setting(
 # Native code reads these two in each call; 0 stands for the machine's number.
 NUM_THREADS = Setting("MLIR_SPARSE_NUM_THREADS", "a whole number of threads above 0", _whole(1), 0)
 PIECE_WORK = Setting("MLIR_SPARSE_PIECE_WORK", "a whole number of entries above 0", _whole(1), 0)
+PROGRESS = Setting("MLIR_SPARSE_PROGRESS", "'auto' or 'off'", _one_of("auto", _OFF), "auto")
 PYTHON: Setting[str | None] = Setting("MLIR_SPARSE_PYTHON", "a Python interpreter", _program, None)
 VECTOR_LANES: Setting[int | None] = Setting(
     "MLIR_SPARSE_VECTOR_LANES", f"a number of lanes among {', '.join(map(str, _LANES))}", _lanes, None

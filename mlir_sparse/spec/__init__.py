@@ -6,7 +6,7 @@ result's storage. For comprehensions, `size_symbols`, `variable_ranges`, `statem
 same.
 """
 
-from mlir_sparse.spec.alternative import Alternative
+from mlir_sparse.spec.alternative import Alternative, Alternatives
 from mlir_sparse.spec.call_operands import bind, bind_parameters, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
 from mlir_sparse.spec.composition_of import ComposedTensor, EntriesOfPattern, Selection, composition_of
@@ -38,6 +38,7 @@ from mlir_sparse.spec.zeros import depends_on, missing, value_at_zero, vanishes
 
 __all__ = [
     "Alternative",
+    "Alternatives",
     "ComposedTensor",
     "EntriesOfPattern",
     "GuardedFormula",

@@ -8,8 +8,9 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.rewriting import Part
+from mlir_sparse.text.html_table import html_columns
 
-__all__ = ["Alternative"]
+__all__ = ["Alternative", "Alternatives"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,25 @@ class Alternative:
         for part in self.parts:
             yield f"  with {part}{f': {part.estimate}' if part.estimate else ''}"
 
+    def _repr_html_(self) -> str:
+        """Returns the way as a table of one row, for notebooks."""
+        return Alternatives((self,))._repr_html_()
+
     def __str__(self) -> str:
         rules = f"; {', '.join(self.rules)}" if self.rules else ""
         time = [] if self.nanoseconds is None else [f"  {self.milliseconds} by estimate{rules}"]
         return "\n".join([*self.lines(), *time])
+
+
+class Alternatives(tuple[Alternative, ...]):
+    """The ways to compute a statement, cheapest first: a tuple that shows itself as a table in notebooks."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Returns the ways as a table, for notebooks."""
+        rows = (
+            (str(number), one.milliseconds, f"{one.nbytes:,.0f}", "\n".join(one.lines()), ", ".join(one.rules))
+            for number, one in enumerate(self)
+        )
+        return html_columns("Alternatives", ("", "estimate", "bytes of parts", "way", "rules"), rows)

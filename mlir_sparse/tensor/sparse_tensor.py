@@ -17,6 +17,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.progress import progress
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import cast_values
 from mlir_sparse.tensor.convert.convert import convert_storage
@@ -298,9 +299,10 @@ class SparseTensor(LibraryMethods):
             raise OperandError("expected duplicates to be summed to leave entries out, but got sum_duplicates=False")
         if wanted == self.encoding and not drop_zeros:
             return self
-        storage = convert_storage(
-            self._storage, self._shape, wanted, sum_duplicates=sum_duplicates, drop_zeros=drop_zeros, prune=prune
-        )
+        with progress(f"converting to {wanted.preset or wanted.map_text()}"):
+            storage = convert_storage(
+                self._storage, self._shape, wanted, sum_duplicates=sum_duplicates, drop_zeros=drop_zeros, prune=prune
+            )
         return self._from_parts(self._shape, storage, self._dtype)
 
     def slice(self, *slices: slice | DimSlice) -> SparseTensor:

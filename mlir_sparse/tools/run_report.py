@@ -14,8 +14,8 @@ import numpy as np
 
 import mlir_sparse as ms
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.tuning.progress_bar import on_terminal
 from mlir_sparse.dtypes import DType
+from mlir_sparse.process.progress import on_terminal
 
 __all__ = ["Report", "Timing", "measure", "summary"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -29,7 +29,14 @@ from mlir_sparse.compile.index_operands import makes_operands, with_made_operand
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, has_affine_target, tensors_given, with_explicit_sums
+from mlir_sparse.notation import (
+    Assignment,
+    Comprehension,
+    has_affine_target,
+    is_made_by_calls,
+    tensors_given,
+    with_explicit_sums,
+)
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import bind_parameters, in_order, shape_text
@@ -86,7 +93,7 @@ class ComprehensionKernel(CompiledKernel):
         self._strict = not comprehension.name
         self._storage = storage
         self._compile = compile_statement
-        # The parameters of a text with ranges include what calls make; statements of others make that themselves.
+        # A text with ranges takes what calls make as parameters; for statements of others that is made as they run.
         self._makes = any(map(makes_operands, comprehension.statements)) and not self._strict
         self._dtypes = element_types(comprehension, {name: kind.dtype for name, kind in types.items()})
         self._waits = tuple(dict.fromkeys(n for s in comprehension.statements for n in waits_for(comprehension, s)))
@@ -282,8 +289,7 @@ class ComprehensionKernel(CompiledKernel):
         return tuple(kernels)
 
     def _result_type(self, kernel: StatementKernel) -> TensorType:
-        """Returns the type of a result as other statements read it."""
-        return kernel.output
+        return kernel.output  # as other statements read it
 
     def _planned(self) -> PreparedSteps | None:
         """Returns the statements as calls run them; None where only their shapes would say."""
@@ -335,8 +341,7 @@ class ComprehensionKernel(CompiledKernel):
     @property
     def output(self) -> TensorType | tuple[TensorType, ...]:
         """Returns the type of the result, or a tuple of the types of several."""
-        kinds = self._output_types()
-        return kinds[0] if len(kinds) == 1 else kinds
+        return kinds[0] if len(kinds := self._output_types()) == 1 else kinds
 
     def ir(self, stage: Stage = "linalg") -> str:
         """Returns the text of all statements at a stage, in order, each under a comment that names it.
@@ -387,6 +392,9 @@ class ComprehensionKernel(CompiledKernel):
             f"statements of {self.comprehension.name or 'a text with ranges'}: save each of its .kernels"
         )
 
-    def __repr__(self) -> str:
+    def _described(self) -> tuple[str, Iterable[tuple[str, Any]]]:
         text = str(self.comprehension) if self.comprehension.name else str(self.comprehension.statements[0])
-        return f"ComprehensionKernel({text})"
+        return text, ((name, kind) for name, kind in self.types.items() if not is_made_by_calls(name))
+
+    def __repr__(self) -> str:
+        return f"ComprehensionKernel({self._described()[0]})"

@@ -215,6 +215,10 @@ class ComposedKernel(CompiledKernel):
             "its `kernel`, whose operands are theirs"
         )
 
+    def _described(self) -> tuple[str, Iterable[tuple[str, Any]]]:
+        read = ((name, self._signatures.get(name, "data")) for name in self.parameters)
+        return str(self._written), ((name, "data" if kind == "data" else "defined") for name, kind in read)
+
     def __repr__(self) -> str:
         return f"ComposedKernel({self._composed.text})"
 

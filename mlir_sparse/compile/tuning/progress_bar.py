@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, and nothing elsewhere."""
+"""A progress bar: at once where it is asked for, else once the work takes some seconds, where a user sees it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["bar", "on_terminal"]
+from mlir_sparse.process.progress import on_terminal, progress
+
+__all__ = ["bar"]
 
 _STEPS = 100
 
 
-def on_terminal() -> bool:
-    """Returns whether stderr is a terminal; stderr is None if it was closed, or without a console."""
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
 @contextmanager
 def bar(label: str, shown: bool | None = None) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on stderr, by default on terminals only, and yields a function that sets it to a fraction."""
-    if not (on_terminal() if shown is None else shown):
+    """Shows a bar on stderr, or by default what `progress` draws, and yields a function that sets it to a fraction."""
+    if shown is None:
+        with progress(label) as told:
+            yield told
+        return
+    if not shown:
         yield lambda part: None
         return
     import click  # slow to import, and only needed on terminals

@@ -30,6 +30,7 @@ from mlir_sparse.spec import bind_parameters
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor import tensor as as_tensor
 from mlir_sparse.text.given_arguments import shown as text_shown
+from mlir_sparse.text.html_table import html_rows
 from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["Tuning", "tune"]
@@ -69,10 +70,18 @@ class Tuning:
         )
 
     def __str__(self) -> str:
+        return f"{self.table}\n\nfastest: {self._fastest()}"
+
+    def _fastest(self) -> str:
         stored = [f"{name} as {storage_name(encoding)}" for name, encoding in self.encodings.items()]
         source = ", from the record of an earlier tuning" if self.remembered else ""
         threads = "" if self.threads is None else f" on {self.threads} thread{'s' * (self.threads > 1)}"
-        return f"{self.table}\n\nfastest: schedule {self.schedule}{threads}; {', '.join(stored)}{source}"
+        return f"schedule {self.schedule}{threads}; {', '.join(stored)}{source}"
+
+    def _repr_html_(self) -> str:
+        """Returns what is fastest above the measurements, for notebooks."""
+        rows = [("computes", str(self.kernel.spec.assignment)), ("fastest", self._fastest())]
+        return html_rows("Tuning", rows, below=self.table.html("measurements"))
 
 
 def stored_as(value: Value, encoding: Encoding | None) -> Value:

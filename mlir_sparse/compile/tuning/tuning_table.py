@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, overload
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.text.html_table import html_columns
 
 __all__ = ["Table", "TuningRow"]
 
@@ -76,21 +77,33 @@ class Table(Sequence[TuningRow]):
         lines += [" ".join((f"{row.candidate:<{width}}", *_cells(row, best, converts))).rstrip() for row in self._rows]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Returns the rows as a table, for notebooks."""
+        return self.html("Table")
+
+    def html(self, title: str) -> str:
+        """Returns the rows as HTML under a title."""
+        converts = any(row.convert is not None for row in self._rows)
+        best = next((row.seconds for row in self._rows if row.seconds), None)
+        head = ["candidate", "ms", "to best", "GB/s", *(("convert ms", "pays after") if converts else ()), ""]
+        cells = ([row.candidate, *(cell.strip() for cell in _cells(row, best, converts))] for row in self._rows)
+        return html_columns(title, head, cells)
+
     def __repr__(self) -> str:
         return f"Table({self._rows!r})"
 
 
 def _cells(row: TuningRow, best: float | None, converts: bool) -> Iterator[str]:
     if row.seconds is None:
-        yield f"{'-':>10} {'-':>8} {'-':>6}"
+        yield from (f"{'-':>10}", f"{'-':>8}", f"{'-':>6}")
     else:
         ratio = f"{row.seconds / best:.2f}" if best else "-"
-        yield f"{row.seconds * 1e3:>10.4g} {ratio:>8} {_text_of(row.rate, '.3g'):>6}"
+        yield from (f"{row.seconds * 1e3:>10.4g}", f"{ratio:>8}", f"{_text_of(row.rate, '.3g'):>6}")
     if converts:
         after = "never" if row.convert is not None and row.pays_after is None else _text_of(row.pays_after, ",d")
         after = "" if row.seconds is None else after
         milliseconds = None if row.convert is None else row.convert * 1e3
-        yield f"{_text_of(milliseconds, '.4g'):>11} {after:>10}"
+        yield from (f"{_text_of(milliseconds, '.4g'):>11}", f"{after:>10}")
     yield f" {row.note}"
 
 

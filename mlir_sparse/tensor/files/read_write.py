@@ -30,6 +30,7 @@ from mlir_sparse.dtypes import INTEGER, UNSIGNED, DType
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import FileFormatError, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.progress import progress
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import from_entries, tensor
@@ -81,6 +82,18 @@ def read(
         OSError: for a file that cannot be opened.
     """
     name = path_of(path)
+    with progress(f"reading {os.path.basename(name)}"):
+        return _read(name, encoding, dtype, shape, index_base, parameters)
+
+
+def _read(
+    name: str,
+    encoding: str | Encoding | None,
+    dtype: DTypeLike | DType | None,
+    shape: Sequence[int] | None,
+    index_base: int | None,
+    parameters: dict[str, Any],
+) -> SparseTensor | Array:
     if is_binsparse(name):
         return read_binsparse(name, encoding, dtype, parameters)
     if is_npz(name):
