@@ -26,7 +26,6 @@ from mlir_sparse.spec import bind, bind_parameters, check_names, index_lengths
 from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.spec.variable_ranges import Ranges
 from mlir_sparse.tensor import SparseTensor, to_device
-from mlir_sparse.tensor.files.tensor_source import TensorSource
 
 __all__ = ["bound_operands", "made_account", "made_operand", "makes_operands", "shifted_places", "with_made_operands"]
 
@@ -48,14 +47,14 @@ def shifted_places(gather: ShiftedGather, value: Any) -> Any:
         value: the tensor: data, or a collection of Dask.
 
     Raises:
-        OperandError: for a tensor on a device, and for one that is read in parts.
+        OperandError: for a tensor on a device, and for what is no data, as a source of parts.
         CoordinatesError: for places that 64 bits do not hold.
     """
     if hasattr(type(value), "__dask_graph__"):
         return value.astype(INTEGER.numpy) * gather.factor + gather.constant
-    if is_on_device(value) or isinstance(value, TensorSource):
+    if is_on_device(value):
         raise OperandError(
-            f"expected an array or a tensor in memory for {gather.tensor}, to read `{gather}` from, but got "
+            f"expected an array or a tensor in host memory for {gather.tensor}, to read `{gather}` from, but got "
             f"{type(value).__name__}: compute `{gather}` first, and gather by it"
         )
     known = operand_check.value_of(gather.tensor, value)
