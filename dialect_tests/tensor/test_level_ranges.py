@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from mlir_sparse import _native
+from mlir_sparse.machine import machine_profile
 from mlir_sparse.tensor.level_ranges import joined_along, part_between
 
 # (storage, dimension of its outermost level, block size)
@@ -133,3 +135,26 @@ def test_a_pickled_part_and_a_pickled_slice_have_what_they_show() -> None:
     assert back.shape == view.shape
     assert back.encoding.has_slices
     np.testing.assert_array_equal(back.to_numpy(), view.to_numpy())
+
+
+@pytest.mark.parametrize("past", [1, 1 << 40])
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f8", "c16"])
+def test_arrays_are_joined_bit_for_bit_inside_and_past_the_caches(dtype: str, past: int) -> None:
+    """At all addresses: past the caches whole lines are written, and what is before and behind them apart."""
+    random = np.random.default_rng(3)
+    kind = np.dtype(dtype)
+    _native.set_machine_fill(past)
+    try:
+        for lengths in ((0, 0), (1, 2), (5, 64, 0, 3), (130, 7, 71), (1000,)):
+            parts = [
+                np.frombuffer(random.bytes(kind.itemsize * (length + 3)), kind)[at % 3 :][:length]
+                for at, length in enumerate(lengths)
+            ]
+            for shift in range(4):
+                out = np.zeros(sum(lengths) + 8, kind)
+                _native.concatenate(parts, [0] * len(parts), out[shift : shift + sum(lengths)])
+                assert out[shift : shift + sum(lengths)].tobytes() == b"".join(part.tobytes() for part in parts)
+                assert not out[:shift].tobytes().strip(b"\0")
+                assert not out[shift + sum(lengths) :].tobytes().strip(b"\0")
+    finally:
+        _native.set_machine_fill(machine_profile().number("filled"))
