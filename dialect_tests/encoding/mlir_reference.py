@@ -6,6 +6,9 @@ from functools import cache
 from typing import Any
 
 from mlir_sparse._mlir import bindings
+from mlir_sparse.process.child_process import in_child
+
+ASSERTION = "a failed assertion"
 
 
 @cache
@@ -25,7 +28,15 @@ def reprint_type(text: str) -> str:
 
 
 def complaint(text: str) -> str | None:
-    """Returns what MLIR's parser or verifier says against an attribute, or None."""
+    """Returns what MLIR's parser or verifier says against an attribute, or None.
+
+    In a fork: builds of LLVM with assertions die of some attributes, which is ASSERTION then.
+    """
+    end = in_child(lambda: (0, (_complaint(text) or "").encode()))
+    return ASSERTION if end.status < 0 else end.content.decode() or None
+
+
+def _complaint(text: str) -> str | None:
     ir = bindings().ir
     with _context():
         try:

@@ -6,11 +6,17 @@ import pytest
 
 from dialect_tests.encoding import mlir_reference as mlir
 from dialect_tests.encoding.conformance import FOREIGN, REFUSED, REFUSED_FIELDS, VALID, WRONG, attribute
+from mlir_sparse._mlir.provider import bindings_name
 from mlir_sparse.encoding import TensorType, encoding, parse_encoding
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, SyntaxError_, UnsupportedError
 
 # What MLIR and we call by different words: MLIR names only the token it wanted.
 _OWN_WORDS = ("expected ':'", "expected '->'", "expected affine expression", "constant too large for index")
+# What LLVM 22 and before take, and later releases refuse: singleton levels have to follow.
+_LATER = (
+    "(i, j) -> (i : compressed(nonunique), j : dense)",
+    "(i, j, k) -> (i : compressed, j : singleton(nonunique), k : dense)",
+)
 
 
 def _said(ours: str, theirs: str) -> bool:
@@ -69,10 +75,10 @@ def test_what_no_tensor_can_have_is_refused_at_the_place(text: str, place: str, 
 @pytest.mark.parametrize(("text", "place"), REFUSED)
 def test_what_mlir_refuses_is_refused_in_its_words_at_the_place(text: str, place: str) -> None:
     theirs = mlir.complaint(attribute(f"map = {text}"))
-    assert theirs is not None
+    assert theirs is not None or (text in _LATER and bindings_name() != "torch_mlir")
     with pytest.raises((EncodingError, EncodingSyntaxError)) as caught:
         parse_encoding(text)
-    assert theirs in _OWN_WORDS or _said(caught.value.message, theirs)
+    assert theirs in (None, *_OWN_WORDS, mlir.ASSERTION) or _said(caught.value.message, theirs)
     assert (caught.value.line, caught.value.column) == (1, text.rindex(place) + 1)
 
 
