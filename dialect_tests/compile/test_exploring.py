@@ -246,7 +246,7 @@ def test_a_crash_is_marked_behind_the_passes_that_ran() -> None:
     assert found.names[-1] == "sparsification-and-bufferization"
     assert "failed; no pass behind it ran" in found.text
     assert "killed by SIG" in found.text
-    assert repr(passes) == "<5 snapshots of segv.mlir, the last pass failed>"
+    assert repr(passes) == "<8 snapshots of segv.mlir, the last pass failed>"
 
 
 def test_a_pass_that_is_not_for_the_module_fails_by_name() -> None:

@@ -111,6 +111,7 @@ def test_a_crash_leaves_the_passes_before_it() -> None:
     assert [snapshot.name for snapshot in trace] == [
         "input",
         "linalg-generalize-named-ops",
+        "copy-slices",
         "lower-affine",
         "check-assembled-tensors",
         "check-accesses",

@@ -17,6 +17,7 @@ def module_to_buffers(vector_length: int = 0) -> Pipeline:
     return Pipeline(
         (
             Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True),
+            Pass("copy-slices", "the sparsifier's loops over slices leave entries out"),
             Pass("lower-affine", "what affine maps divide, load and store is then looked at like all else"),
             Pass("check-assembled-tensors", "loops over buffers that lie read any memory"),
             Pass("check-accesses", "vectors and slices beyond their operands would read and write any memory"),

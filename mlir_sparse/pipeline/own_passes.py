@@ -26,6 +26,7 @@ from mlir_sparse.pipeline.bound_rows import bound_rows
 from mlir_sparse.pipeline.check_accesses import check_accesses
 from mlir_sparse.pipeline.check_assembled import check_assembled_tensors
 from mlir_sparse.pipeline.check_divisors import check_divisors
+from mlir_sparse.pipeline.copy_slices import copy_slices
 from mlir_sparse.pipeline.locate_assertions import locate_assertions
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.strategies import STRATEGIES
@@ -52,6 +53,7 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "check-accesses": check_accesses,
     "check-assembled-tensors": check_assembled_tensors,
     "check-divisors": check_divisors,
+    "copy-slices": copy_slices,
     "expect-kernels": _anywhere(expect_kernels),
     "locate-assertions": locate_assertions,
     "gpu-to-ptx": _anywhere(assemble_kernels),

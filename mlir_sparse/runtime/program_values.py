@@ -15,7 +15,7 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import INTEGER, DType
-from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.encoding import DimSlice, Encoding, TensorType
 from mlir_sparse.encoding.buffer_layout import check_supported, level_buffers
 from mlir_sparse.errors import ExtentError, OperandError, SparseError, UnsupportedError
 from mlir_sparse.runtime.call_arguments import buffer_dtypes, sparse_result
@@ -23,10 +23,10 @@ from mlir_sparse.runtime.operand_check import as_argument
 from mlir_sparse.runtime.program_memory import CallFrame, ResultBytes
 from mlir_sparse.runtime.strided_values import StridedLayout
 from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
-from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.validate import validate_storage
 
-__all__ = ["DenseValue", "NumberValue", "ProgramValue", "SparseValue", "value_of_type"]
+__all__ = ["DenseValue", "NumberValue", "ProgramValue", "SliceValue", "SparseValue", "result_of_type", "value_of_type"]
 
 Array = np.ndarray[Any, Any]
 READS, WRITES, FREES = 0, 1, 2  # what a function does to a memref, as the compiler found it
@@ -221,6 +221,36 @@ class SparseValue(ProgramValue):
         return sparse_result(self.encoding, shape, sizes, storage.buffers())
 
 
+@dataclass(frozen=True, slots=True)
+class SliceValue(SparseValue):
+    """A slice of a sparse tensor as a parameter: the program gets a copy of its entries.
+
+    Args:
+        declared: the encoding with its slices.
+    """
+
+    declared: Encoding = field(kw_only=True)
+
+    def check(self, name: str, source: object, *, convert: bool) -> SparseTensor:
+        """Returns the entries of a slice as a tensor of the same levels.
+
+        Raises:
+            OperandError: for a slice of another offset or stride than the type says.
+        """
+        if isinstance(source, SparseTensor) and source.encoding.has_slices:
+            for dim, (wanted, got) in enumerate(zip(self.declared.slices, source.encoding.slices, strict=False)):
+                if not _is_part(wanted, got):
+                    raise OperandError(f"expected {wanted} in dimension {dim} of {name}, but got {got}")
+            source = tensor(source, plain_encoding(source.encoding))
+        return SparseValue.check(self, name, source, convert=convert)
+
+
+def _is_part(wanted: DimSlice | None, got: DimSlice | None) -> bool:
+    if wanted is None or got is None:
+        return True
+    return wanted.offset in (None, got.offset) and wanted.stride in (None, got.stride)
+
+
 def value_of_type(mlir: str) -> ProgramValue:
     """Returns the value of a MLIR type.
 
@@ -243,17 +273,22 @@ def value_of_type(mlir: str) -> ProgramValue:
         raise UnsupportedError(refusal) from None
 
 
+def result_of_type(mlir: str) -> ProgramValue:
+    """Returns the value of the MLIR type of a result; raises as `value_of_type` does, and for batches and slices."""
+    value = value_of_type(mlir)
+    if isinstance(value, SliceValue) or (isinstance(value, SparseValue) and not is_plain(value.encoding)):
+        raise UnsupportedError(f"expected no batches and slices in the results of a function to call, but got {mlir}")
+    return value
+
+
 def _tensor_value(mlir: str, kind: TensorType) -> ProgramValue:
     if kind.encoding is None:
         return DenseValue(mlir, kind)
-    if not is_plain(kind.encoding):
-        # MLIR's loops over slices that are parameters leave out entries (see test_slices_of_parameters_are_refused).
-        raise UnsupportedError(
-            f"expected no batches and slices in the types of a function to call, but got {mlir}: declare the parameter "
-            "without, and call with convert=True"
-        )
     check_supported(kind.encoding)
     encoding = kind.encoding.with_widths(kind.encoding.pos_width or 64, kind.encoding.crd_width or 64)
+    if encoding.has_slices:
+        whole = replace(kind, encoding=kind.encoding.without_slices())
+        return SliceValue(mlir, whole, encoding=encoding.without_slices(), declared=encoding)
     return SparseValue(mlir, kind, encoding=encoding)
 
 

@@ -64,7 +64,8 @@ print(m.spmv(A, np.ones(4), np.zeros(3)))
 
 VALUES = """Tensors are values, as in MLIR: what a function writes in place is a copy. `out=` is the array to compute
 in, in the place of the operand that the function writes. A memref is the caller's own array. An encoding that names no
-widths has positions and coordinates of 64 bits; `convert=True` converts what does not fit, and without it each operand
+widths has positions and coordinates of 64 bits; batches are taken as they are stored, of a slice the program gets a
+copy; `convert=True` converts what does not fit, and without it each operand
 that does not fit is refused by name:"""
 
 OUT = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +18,7 @@ from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime import Machine
 from mlir_sparse.runtime.operand_check import as_output
 from mlir_sparse.runtime.program_memory import CallFrame
-from mlir_sparse.runtime.program_values import DenseValue, ProgramValue, value_of_type
+from mlir_sparse.runtime.program_values import DenseValue, ProgramValue, result_of_type, value_of_type
 from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.source_text import Source
 
@@ -81,16 +81,16 @@ class ModuleFunction:
         Raises:
             UnsupportedError: for a type whose values only the program itself can have.
         """
-        return tuple(map(self._value, self.declared.inputs))
+        return tuple(self._value(mlir, value_of_type) for mlir in self.declared.inputs)
 
     @cached_property
     def results(self) -> tuple[ProgramValue, ...]:
         """Returns the values that it returns; raises as `inputs` does."""
-        return tuple(map(self._value, self.declared.results))
+        return tuple(self._value(mlir, result_of_type) for mlir in self.declared.results)
 
-    def _value(self, mlir: str) -> ProgramValue:
+    def _value(self, mlir: str, read: Callable[[str], ProgramValue]) -> ProgramValue:
         try:
-            return value_of_type(mlir)
+            return read(mlir)
         except UnsupportedError as error:
             raise UnsupportedError(f"{error.message} in {self.name}: call it from another function") from None
 
@@ -139,13 +139,13 @@ class ModuleFunction:
                 its place in the module.
             StorageError: for a sparse result with buffers that break its encoding.
         """
-        given = self._in_order(operands, named, out)
+        results, given = self.results, self._in_order(operands, named, out)
         kinds = zip(self.parameters, given, self.inputs, strict=True)
         values = [_checked(name, source, kind, convert) for name, source, kind in kinds]
         target = None if out is None else self._take_place(out, values)
         frame = CallFrame()
-        by_pointer = len(self.results) > 1 or (len(self.results) == 1 and self.results[0].by_pointer)
-        nbytes = _struct_bytes(self.results)
+        by_pointer = len(results) > 1 or (len(results) == 1 and results[0].by_pointer)
+        nbytes = _struct_bytes(results)
         if by_pointer:
             frame.expect(nbytes, by_pointer=True)
         for place, (kind, value, effects) in enumerate(zip(self.inputs, values, self._effects, strict=True)):
@@ -153,13 +153,13 @@ class ModuleFunction:
                 frame.memref(target, own=True)
             else:
                 kind.put(frame, value, effects)
-        if self.results and not by_pointer:
+        if results and not by_pointer:
             frame.expect(nbytes, by_pointer=False)
         try:
             found = frame.run(self.machine.addresses[self.name])
         except ProgramError as error:
             raise located(error, self.source, self.module_name) from None
-        returned = tuple(kind.take(found) for kind in self.results)
+        returned = tuple(kind.take(found) for kind in results)
         if target is not None:
             returned = self._in_place(returned, out, target)
         return returned[0] if len(returned) == 1 else returned or None

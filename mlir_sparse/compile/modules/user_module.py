@@ -115,9 +115,10 @@ class UserModule:
 def module(source: Any, *, lanes: int = 0) -> UserModule:
     """Returns a module of MLIR, verified and compiled, whose public functions are called with tensors.
 
-    A function's parameters and results may be sparse and dense tensors, memrefs, and numbers. Private functions that
-    the module declares are those that MLIR's runner has: printing (`vector.print`, `printMemrefF64`, ...), files of
-    tensors (`getTensorFilename`, `sparse_tensor.new`), and those of the C library.
+    A function's parameters and results may be sparse and dense tensors, memrefs, and numbers. Parameters may be batches
+    and slices too; of slices, also those that a program takes by `tensor.extract_slice`, it has copies. The private
+    functions that the module declares are those that MLIR's runner has: printing (`vector.print`, `printMemrefF64`,
+    ...), files of tensors (`getTensorFilename`, `sparse_tensor.new`), and those of the C library.
 
     Args:
         source: the text of a module, the path of a file (.mlir or .mlirbc), or an `ir.Module` of the bindings.
