@@ -140,6 +140,21 @@ class DType(_Row):
                 return cls(name)
         return _of_numpy(_to_numpy(dtype))
 
+    @classmethod
+    def named(cls, text: str) -> DType:
+        """Returns the element type of a name in MLIR; NumPy's codes are none: `i4` has four bits there, not bytes.
+
+        Raises:
+            DTypeError: for a type that sparse tensors cannot hold.
+
+        >>> DType.named("i1"), DType.of("i4")
+        (DType(name='bool'), DType(name='i32'))
+        """
+        name = _SPELLINGS.get(text.replace(" ", ""))
+        if name is None:
+            raise _refused(repr(text))
+        return cls(name)
+
     @property
     def numpy(self) -> np.dtype[Any]:
         """Returns the NumPy dtype, in native byte order (bf16 comes from `ml_dtypes`)."""

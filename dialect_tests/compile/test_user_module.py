@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -339,6 +340,24 @@ def test_a_type_that_python_has_no_value_of_is_named() -> None:
         m.f(1)
 
 
+@pytest.mark.parametrize("kind", ["i4", "i2", "i7", "tensor<?xi4>", "memref<?xi2>"])
+def test_integers_of_other_widths_are_no_numpy_codes(kind: str) -> None:
+    """`i4` has four bits; NumPy's `i4` has four bytes."""
+    with pytest.raises(ms.UnsupportedError, match=f"but got {re.escape(kind)} in f"):
+        ms.module(f"func.func @f(%x: {kind}) {{ return }}").f(np.ones(3, np.int32))
+
+
+@pytest.mark.parametrize("lanes", [-1, 1 << 40])
+def test_a_number_of_lanes_has_bounds(lanes: int) -> None:
+    with pytest.raises(ms.OperandError, match=f"expected 0 to 1024 lanes, but got {lanes}"):
+        ms.module(SPMV, lanes=lanes)
+
+
+def test_words_of_pythons_are_no_parameters() -> None:
+    add = ms.module("func.func @f(%def: f64, %is: f64) -> f64 { %0 = arith.subf %def, %is : f64 return %0 : f64 }").f
+    assert add(3.0, 1.0) == add(is_=1.0, def_=3.0) == 2
+
+
 def test_a_failed_assertion_ends_the_call_alone(capfd: pytest.CaptureFixture[str]) -> None:
     m = ms.module("""
     func.func @positive(%x: i32) -> i32 {
@@ -656,6 +675,7 @@ print(bool({{"torch_mlir", "mlir"}} & set(sys.modules)), process is None or proc
             ("a", "b"),
         ),
         ("func.func @f(%0: f64, %1: f64)", ("arg0", "arg1")),
+        ("func.func @f(%def: f64, %lambda: f64)", ("def_", "lambda_")),
         ("func.func @g(%a: f64, %b: f64)", ("arg0", "arg1")),
     ],
 )

@@ -71,7 +71,7 @@ def test_widths_set_after_naming_are_printed() -> None:
         ("f64[?,?] CSR CSR", UnknownPresetError, (1, 10), "'CSR CSR'"),
         ("f64[?,?] CSR]", EncodingSyntaxError, (1, 13), "expected the end of the text"),
         ("tensor<?xf64", EncodingSyntaxError, (1, 13), "expected `>`"),
-        ("tensor<?xlongdouble>", DTypeError, (1, 10), "astype"),
+        ("tensor<?xlongdouble>", DTypeError, (1, 10), "expected an element type of i8"),
         ("tensor<?xf64, (i, j) -> (i : dense, j : dense)>", RankError, (1, 15), "2 != 1"),
         ("", EncodingSyntaxError, (1, 1), "expected an element type such as f64"),
     ],

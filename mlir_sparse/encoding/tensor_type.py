@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, fields, replace
 from typing import Any
 
@@ -175,7 +175,7 @@ def _parse_brackets(source: Source) -> TensorType:
 def _parse_mlir(source: Source, head: re.Match[str]) -> TensorType:
     # Our tokens begin after the sizes.
     cursor = Cursor(source, EncodingSyntaxError, start=head.end(), bare_ids=True)
-    dtype = _dtype(cursor, head["dtype"], Span(*head.span("dtype")))
+    dtype = _dtype(cursor, head["dtype"], Span(*head.span("dtype")), DType.named)
     shape = tuple(None if size == "?" else int(size) for size in head["sizes"].split("x")[:-1])
     if head["comma"]:
         start = cursor.token.span
@@ -205,8 +205,8 @@ def _build(cursor: Cursor, dtype: DType, shape: tuple[int | None, ...], storage:
         cursor.fail(error.message, start.to(cursor.previous), type(error))
 
 
-def _dtype(cursor: Cursor, text: str, span: Span) -> DType:
+def _dtype(cursor: Cursor, text: str, span: Span, read: Callable[[str], DType] = DType.of) -> DType:
     try:
-        return DType.of(text)
+        return read(text)
     except DTypeError as error:
         cursor.fail(error.message, span, DTypeError)

@@ -70,6 +70,7 @@ def module_to_gpu() -> Pipeline:
     return Pipeline(
         (
             Pass("linalg-generalize-named-ops", "the sparsifier matches linalg.generic only", on_functions=True),
+            Pass("copy-slices", "the sparsifier's loops over slices leave entries out"),
             Pass("sparsification-and-bufferization", "loops over level storage", parallel),
             Pass("sparse-storage-specifier-to-llvm", "level sizes and used lengths become a struct"),
             Pass("canonicalize", "dead conversions block the passes below", on_functions=True),

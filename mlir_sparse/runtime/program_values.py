@@ -265,7 +265,7 @@ def value_of_type(mlir: str) -> ProgramValue:
         if found := _MEMREF.match(text):
             layout = StridedLayout.parse(found["layout"].removeprefix(", ")) if found["layout"] else None
             return DenseValue(mlir, TensorType.parse(f"tensor<{found['head']}>"), shares=True, layout=layout)
-        scalar = INTEGER if mlir == _INDEX else DType.of(mlir)
+        scalar = INTEGER if mlir == _INDEX else DType.named(mlir)
         return NumberValue(mlir, TensorType(scalar, ()))
     except UnsupportedError:
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 
 from mlir_sparse.text.lexer import is_name
@@ -18,12 +19,15 @@ _OPENED, _CLOSED = "(<[{", ")>]}"
 def parameter_names(text: str, function: str, count: int) -> tuple[str, ...]:
     """Returns the names of a function's parameters in a module's text; arg0 and so on where it names none.
 
+    Those that are words of Python's end in _.
+
     >>> parameter_names("func.func @spmv(%A: tensor<?x?xf64>, %x: tensor<?xf64>) { return }", "spmv", 2)
     ('A', 'x')
     """
     plain = _COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
     head = re.search(rf'func\.func\s+(?:public\s+)?@"?{re.escape(function)}"?\s*\(', plain)
-    names = [] if head is None else _names(plain, head.end())
+    found = [] if head is None else _names(plain, head.end())
+    names = [f"{name}_" if keyword.iskeyword(name) else name for name in found]
     known = len(names) == count and len(set(names)) == count and all(map(is_name, names))
     return tuple(names) if known else tuple(f"arg{number}" for number in range(count))
 

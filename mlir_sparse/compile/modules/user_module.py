@@ -25,6 +25,7 @@ __all__ = ["UserModule", "content_of", "module"]
 
 _BYTECODE = b"ML\xefR"
 _SUFFIXES = (".mlir", ".mlirbc")
+_MOST_LANES = 1024  # of bytes in the widest registers there are a sixteenth as many
 _STAGES = ("source", "buffers", "llvm", "llvmir", "asm")
 
 
@@ -125,6 +126,7 @@ def module(source: Any, *, lanes: int = 0) -> UserModule:
         lanes: lanes of the sparsifier's vector loops; 0 leaves loops scalar.
 
     Raises:
+        OperandError: for what is no module, and another number of lanes than 0 to 1024.
         ModuleError: for a module that does not parse or verify, with MLIR's diagnostic and its place.
         CompileError: if a pass fails, likewise.
         CompilerCrash: if the compiler dies, with a file that reproduces it.
@@ -141,7 +143,10 @@ def module(source: Any, *, lanes: int = 0) -> UserModule:
     array([20.5,  3.5])
     """
     name, content = content_of(source)
-    return _made(name, content, integer_of(lanes, "a number of lanes"))
+    count = integer_of(lanes, "a number of lanes")
+    if not 0 <= count <= _MOST_LANES:
+        raise OperandError(f"expected 0 to {_MOST_LANES} lanes, but got {count}")
+    return _made(name, content, count)
 
 
 def _made(name: str, content: bytes, lanes: int) -> UserModule:
