@@ -39,6 +39,12 @@ def test_pieces_of_a_grid_are_sent_images_and_nothing_else(storage: str, pieces:
         assert f"{images / 1024:.3g} KiB of images" in msd.explain("y(i) = A(i,j) * x(j)", A=A, x=x)
 
 
+@pytest.fixture(autouse=True)
+def _tasks_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operands of tests are so small that their images would not be worth a task."""
+    monkeypatch.setattr("mlir_sparse.dask.image_operands.TASK_NBYTES", 0)
+
+
 @pytest.mark.parametrize("chunks", [N, 500, 64])
 def test_images_of_chunked_operands_come_from_their_chunks(chunks: int) -> None:
     A = msd.from_tensor(ms.tensor(GRID), pieces=8)

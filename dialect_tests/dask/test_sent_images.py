@@ -35,6 +35,12 @@ STORAGES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _tasks_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operands of tests are so small that their images would not be worth a task."""
+    monkeypatch.setattr("mlir_sparse.dask.image_operands.TASK_NBYTES", 0)
+
+
 def _array(found: Any) -> np.ndarray:
     return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
 

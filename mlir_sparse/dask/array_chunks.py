@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dask.array
@@ -14,7 +15,16 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["Place", "chunk_bytes", "chunk_futures", "chunk_sources", "chunks_at_hand", "nbytes_of", "type_of_chunks"]
+__all__ = [
+    "Place",
+    "chunk_bytes",
+    "chunk_futures",
+    "chunk_sources",
+    "chunks_at_hand",
+    "joined_here",
+    "nbytes_of",
+    "type_of_chunks",
+]
 
 Place = tuple[int, ...]  # of a chunk: its number along each dimension
 
@@ -85,3 +95,20 @@ def nbytes_of(value: Any) -> int:
         known = chunk_bytes(value)
         return int(value.size * value.dtype.itemsize // 16) if known is None else sum(known)
     return int(value.nbytes)
+
+
+_joined: dict[tuple[int, ...], np.ndarray[Any, Any]] = {}
+"""Arrays by the identities of the chunks that they were joined of, while these live: for all pieces of a process."""
+
+
+def joined_here(chunks: Sequence[np.ndarray[Any, Any]], axis: int) -> np.ndarray[Any, Any]:
+    """Returns chunks joined along an axis, once for all pieces that a process computes with them; it is read-only."""
+    key = (axis, *map(id, chunks))
+    found = _joined.get(key)
+    if found is None:
+        found = np.concatenate(chunks, axis)
+        found.flags.writeable = False
+        for chunk in chunks:  # another may get the identity of one that has ended
+            weakref.finalize(chunk, _joined.pop, key, None)
+        _joined[key] = found
+    return found

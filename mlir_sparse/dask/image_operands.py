@@ -35,10 +35,14 @@ from mlir_sparse.plan.statement_cuts import Image, StatementCut
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.chosen_lines import entries_of_each_line
 
-__all__ = ["SentImage", "images_sent", "tasks_of_divisions"]
+__all__ = ["TASK_NBYTES", "SentImage", "images_sent", "tasks_of_divisions"]
 
 _WORTHWHILE = 0.5
 """The part of an operand that pieces read in the mean, above which they are sent all of it."""
+_ALL = 0.99
+"""The part of a chunk in an image, from which the chunk is sent as it is."""
+TASK_NBYTES = 64 << 10
+"""So many bytes are sent in the time that Dask takes for a task: 1 ms or more, at most 100 MB a second."""
 _PAIRS = 4096
 """So many pairs of a part and a chunk have a task at most, where nobody knows which of them have something to send."""
 _KEPT = 32
@@ -58,6 +62,9 @@ class SentImage(Protocol):
 
     def nbytes(self, value: Any) -> int:
         """Returns the bytes of the operand that all pieces are sent."""
+
+    def count(self, value: Any) -> int:
+        """Returns the number of tasks that send them."""
 
     def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
         """Returns the tasks that send each piece its image, and for each piece how the operand is made of it.
@@ -84,29 +91,20 @@ class KnownImage:
         named = sum(len(one) for one in self.coordinates)
         return int(nbytes_of(value) * named // max(1, value.shape[self.image.axis]))
 
-    def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
-        axis, tasks, made = self.image.axis, dict[Any, Any](), list[Any]()
-        expanded = _expanded(self.image, value)
-        for number, wanted in enumerate(self.coordinates):
-            if isinstance(value, dask.array.Array):
-                sent = self._sends(value, f"{name}-send", number, wanted, tasks)
-            else:
-                tasks[f"{name}-image", number] = taken(value, places_of(wanted), axis)
-                sent = [(f"{name}-image", number)]
-            made.append((expanded, parts[number], sent))
-        return tasks, made
+    def count(self, value: Any) -> int:
+        if not isinstance(value, dask.array.Array):
+            return 0  # what is sent goes with the graph
+        ends = _ends(value, self.image.axis)
+        return sum(int(np.count_nonzero(np.diff(np.searchsorted(one, ends)))) for one in self.coordinates)
 
-    def _sends(self, value: Any, name: str, number: int, wanted: Array, tasks: dict[Any, Any]) -> list[Any]:
-        """Adds a task for each chunk that has a part of an image, which runs where the chunk is."""
-        axis, keys = self.image.axis, list[Any]()
-        ends = np.cumsum([0, *value.chunks[axis]]).tolist()
-        cuts = np.searchsorted(wanted, ends)
-        for chunk, (start, stop) in enumerate(pairwise(cuts)):
-            if start < stop:
-                places = places_of(wanted[start:stop] - ends[chunk])
-                tasks[name, number, chunk] = (taken, _chunk_key(value, axis, chunk), places, axis, ends[chunk])
-                keys.append((name, number, chunk))
-        return keys
+    def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
+        if isinstance(value, dask.array.Array):
+            ends = _ends(value, self.image.axis)
+            return _sending_tasks(self.image, value, name, parts, [_in_chunks(one, ends) for one in self.coordinates])
+        tasks, expanded = dict[Any, Any](), _expanded(self.image, value)
+        for number, wanted in enumerate(self.coordinates):
+            tasks[f"{name}-image", number] = taken(value, places_of(wanted), self.image.axis)
+        return tasks, [(expanded, part, [(f"{name}-image", number)]) for number, part in enumerate(parts)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,47 +124,71 @@ class AskedImage:
     def nbytes(self, value: Any) -> int:
         return int(self.share * nbytes_of(value) * self.part.npartitions)
 
+    def count(self, value: Any) -> int:
+        ends = _ends(value, self.image.axis)
+        kept = places_kept(self.part, self.image.part_axis, ends)
+        return self.part.npartitions * (2 * len(ends) - 1) if kept is None else sum(map(len, kept))
+
     def tasks(self, value: Any, name: str, parts: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
         ends = _ends(value, self.image.axis)
         kept = places_kept(self.part, self.image.part_axis, ends)
+        if kept is not None:
+            return _sending_tasks(self.image, value, name, parts, kept)
         # By the name of the parts: the same in each step of a loop.
         label = f"places-{tokenize(self.part.name, self.image.part_axis, ends)}"
-        return _asked_tasks(self.image, value, name, parts, label, kept)
+        return _asking_tasks(self.image, value, name, parts, label)
 
 
-def _asked_tasks(
-    image: Image,
-    value: Any,
-    name: str,
-    parts: Sequence[Any],
-    label: str,
-    places: Sequence[Mapping[int, Any]] | None = None,
+def _in_chunks(wanted: Array, ends: Sequence[int]) -> dict[int, tuple[Any, int]]:
+    """Returns where coordinates lie in the chunks that have some, and how many of them."""
+    cuts = np.searchsorted(wanted, ends)
+    return {
+        chunk: (places_of(wanted[start:stop] - ends[chunk]), int(stop - start))
+        for chunk, (start, stop) in enumerate(pairwise(cuts))
+        if start < stop
+    }
+
+
+def _asking_tasks(
+    image: Image, value: Any, name: str, parts: Sequence[Any], label: str
 ) -> tuple[dict[Any, Any], list[Any]]:
-    """Returns what `SentImage.tasks` does, for parts whose images tasks find.
+    """Returns what `SentImage.tasks` does, and the tasks that find images; `label` begins the keys of those."""
+    ends, tasks, places = _ends(value, image.axis), dict[Any, Any](), list[dict[int, tuple[Any, int]]]()
+    for number, part in enumerate(parts):
+        tasks[f"{label}-all", number] = (places_in_chunks, part, image.part_axis, ends)
+        places.append({chunk: ((label, number, chunk), 0) for chunk in range(len(ends) - 1)})
+        tasks |= {key: (getitem, (f"{label}-all", number), chunk) for chunk, (key, _) in places[-1].items()}
+    more, made = _sending_tasks(image, value, name, parts, places)
+    return tasks | more, made
+
+
+def _sending_tasks(
+    image: Image, value: Any, name: str, parts: Sequence[Any], places: Sequence[Mapping[int, tuple[Any, int]]]
+) -> tuple[dict[Any, Any], list[Any]]:
+    """Returns what `SentImage.tasks` does, of an operand in chunks.
 
     Args:
         image: the image.
         value: the operand.
-        name: begins the keys of tasks that send.
-        parts: the keys of the parts, or their futures.
-        label: begins the keys of tasks that find images.
-        places: where images lie, for each part by the chunks that have some of it, where that is known.
+        name: begins the keys of tasks.
+        parts: the keys of the parts.
+        places: for each part by the number of a chunk where its image lies in that (the places, or what gives them),
+            and how many coordinates it has there at least.
     """
     axis, tasks, made, ends = image.axis, dict[Any, Any](), list[Any](), _ends(value, image.axis)
-    if places is None:
-        places = [{chunk: (label, n, chunk) for chunk in range(len(ends) - 1)} for n in range(len(parts))]
-        for number, part in enumerate(parts):
-            tasks[f"{label}-all", number] = (places_in_chunks, part, image.part_axis, ends)
-            tasks |= {key: (getitem, (f"{label}-all", number), chunk) for chunk, key in places[number].items()}
     if not isinstance(value, dask.array.Array):
         tasks[f"{name}-whole"] = value
     for number, (part, own) in enumerate(zip(parts, places, strict=True)):
-        sent = []
-        for chunk, where in own.items():
+        sent: list[Any] = []
+        for chunk, (where, count) in own.items():
             source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else f"{name}-whole"
-            key = (f"{name}-send", number, chunk)
-            tasks[key] = (taken, source, where, axis, ends[chunk])
-            sent.append(key)
+            taking = (taken, source, where, axis, ends[chunk])
+            if count >= _ALL * (ends[chunk + 1] - ends[chunk]):
+                sent.append(taking)  # of a chunk that is sent as it is, or lies where the piece is computed
+                continue
+            # A task of its own runs where the chunk is.
+            tasks[f"{name}-send", number, chunk] = taking
+            sent.append((f"{name}-send", number, chunk))
         made.append((_expanded(image, value), part, sent))
     return tasks, made
 
@@ -195,7 +217,7 @@ def images_sent(cut: StatementCut, arrays: Mapping[str, Any]) -> dict[str, SentI
         least = min(choices, key=lambda one: one.nbytes(value), default=None)
         if least is not None:
             parts = arrays[least.image.part].npartitions
-            if least.nbytes(value) <= _WORTHWHILE * nbytes_of(value) * parts:
+            if least.nbytes(value) + TASK_NBYTES * least.count(value) <= _WORTHWHILE * nbytes_of(value) * parts:
                 found[name] = least
     return found
 
@@ -216,7 +238,7 @@ def tasks_of_divisions(
         None where storage does not list what divisions read.
     """
     if not all(isinstance(one, SparseTensor) for one in divisions):
-        return _asked_tasks(image, value, name, parts, f"{name}-places")
+        return _asking_tasks(image, value, name, parts, f"{name}-places")
     read = [stored_coordinates(one, image.part_axis) for one in divisions]
     own = [one for one in read if one is not None]
     return KnownImage(image, own).tasks(value, name, parts) if len(own) == len(read) else None

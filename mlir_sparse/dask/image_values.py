@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.dask.kept_buffers import buffer_for
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.chosen_lines import closes_up, entries_in_lines, lines_closed_up, lines_spread_out
@@ -150,10 +151,13 @@ class ExpandedOperand:
         own = [one for one in sent if one is not None]
         if self.kind.encoding is not None:
             return self._tensor(part, own)
-        found = np.zeros(self.shape, self.kind.dtype.numpy)  # pages of what is not filled take no memory
-        if own:
-            joined = own[0] if len(own) == 1 else np.concatenate(own, self.axis)
-            found[(slice(None),) * self.axis + (places_of(self._wanted(part)),)] = joined
+        # Pages of what is never filled take no memory. What other pieces have left is read no more than zeros are.
+        found = buffer_for(part, self.shape, self.kind.dtype.numpy)
+        wanted, first = self._wanted(part), 0
+        for one in own:
+            places = places_of(wanted[first : first + one.shape[self.axis]])
+            found[(slice(None),) * self.axis + (places,)] = one
+            first += one.shape[self.axis]
         return found
 
     def _tensor(self, part: SparseTensor, sent: Sequence[Any]) -> SparseTensor:

@@ -38,7 +38,7 @@ _shares: dict[tuple[str, int], float] = {}
 class _PersistedPlaces:
     """Where images of persisted parts lie: futures by the number of the operand's chunk, for each part in order."""
 
-    places: Sequence[Mapping[int, Any]]
+    places: Sequence[Mapping[int, tuple[Any, int]]]
     share: float
 
 
@@ -62,8 +62,11 @@ def image_share(part: Any, axis: int, ends: Sequence[int]) -> float | None:
     return _shares[key]
 
 
-def places_kept(part: Any, axis: int, ends: Sequence[int]) -> Sequence[Mapping[int, Any]] | None:
-    """Returns where images of persisted parts lie, as futures by the operand's chunk; None for other parts."""
+def places_kept(part: Any, axis: int, ends: Sequence[int]) -> Sequence[Mapping[int, tuple[Any, int]]] | None:
+    """Returns where images of persisted parts lie, by the operand's chunk, and how much of each; None for other parts.
+
+    Places are futures.
+    """
     found = _persisted(part, axis, ends) if chunk_futures(part) else None
     return None if found is None else found.places
 
@@ -112,9 +115,9 @@ def _persisted(part: Any, axis: int, ends: Sequence[int]) -> _PersistedPlaces | 
         counts = client.get(tasks | counting, list(counting))
         pairs = [(n, chunk) for n, own in enumerate(counts) for chunk, count in enumerate(own) if count]
         picked = {(label, n, chunk): (getitem, whole[n], chunk) for n, chunk in pairs}
-        found: list[dict[int, Any]] = [{} for _ in futures]
+        found: list[dict[int, tuple[Any, int]]] = [{} for _ in futures]
         for (n, chunk), future in zip(pairs, client.get(picked, list(picked), sync=False), strict=True):
-            found[n][chunk] = future
+            found[n][chunk] = future, counts[n][chunk]
         return _PersistedPlaces(found, float(np.sum(counts) / max(1, ends[-1] * len(futures))))
 
     return kept_with_parts(futures, ("places", axis, *ends), asked)

@@ -17,7 +17,7 @@ from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_ahead, compile_sum
-from mlir_sparse.dask.array_chunks import chunk_bytes, nbytes_of, type_of_chunks
+from mlir_sparse.dask.array_chunks import chunk_bytes, joined_here, nbytes_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
 from mlir_sparse.dask.halo_parts import laid_out, ranges_read
@@ -180,7 +180,7 @@ def _operand_keys(
             joined = _joined_axis(value) if all(axis is None for axis in axes) else None
             if joined is not None:
                 every = [(value.name, *place) for place in np.ndindex(value.numblocks)]
-                keys[other] = dict.fromkeys(_all_numbers(bounds), (np.concatenate, every, joined))
+                keys[other] = dict.fromkeys(_all_numbers(bounds), (joined_here, every, joined))
                 continue
             keys[other] = {n: _chunk_key(value.name, axes, n, value.ndim) for n in _all_numbers(bounds)}
         else:

@@ -1,7 +1,7 @@
 """Cuts, pieces and Dask's graphs beside one kernel on the whole, by processor time of one thread: `--distributed`.
 
-Each figure has a bound; those that miss it are marked. Walls of several processes are not measured here: they need
-processors that nothing else uses.
+Each figure has a bound; those that miss it are marked. `--cluster` measures two workers too, by walls and by processor
+time: walls need processors that nothing else uses.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 import mlir_sparse as ms
 import mlir_sparse.dask as msd
+from benchmarks.cluster import cluster_of_two, page_rank, slow_worker, statements, transferred
 from benchmarks.machine import commit, machine, processor_of
 from benchmarks.report import RESULTS
 
@@ -41,7 +42,7 @@ class Figure:
 
     def __str__(self) -> str:
         return (
-            f"{self.name:44} {self.value:8.4f}  at most {self.bound}{'' if self.value <= self.bound else '   MISSED'}"
+            f"{self.name:64} {self.value:8.4f}  at most {self.bound}{'' if self.value <= self.bound else '   MISSED'}"
         )
 
 
@@ -153,12 +154,30 @@ def figures(scale: int = 1) -> list[Figure]:
     return found
 
 
+def figures_of_two(scale: int = 1) -> list[Figure]:
+    """Measures two workers beside one process with two threads; a scale above 1 divides the sizes."""
+    lattice, skewed = grid(1200 // scale), power_law(400_000 // scale, 16_000_000 // scale)
+    with cluster_of_two() as client:
+        found = [
+            Figure("bytes between workers / images they lack", transferred(client, lattice), 1.01),
+            Figure("one of two workers at half speed / both at full", slow_worker(client), 1.5),
+        ]
+        for walls, bound in [
+            *((one, 1.25) for one in statements(client, lattice, skewed)),
+            (page_rank(client, 50_000_000 // scale), 1.5),
+        ]:
+            found.append(Figure(f"{walls.name}: wall of two workers / one", walls.ratio, bound))
+            found.append(Figure(f"{walls.name}: processor time", walls.busy_ratio, bound))
+    return found
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench --distributed", description=__doc__)
     parser.add_argument("--save", action="store_true", help="keep the figures among the results")
+    parser.add_argument("--cluster", action="store_true", help="measure two workers too")
     parser.add_argument("--scale", type=int, default=1, help="divide the sizes")
     given = parser.parse_args(arguments)
-    found = figures(given.scale)
+    found = figures(given.scale) + (figures_of_two(given.scale) if given.cluster else [])
     print("\n".join(map(str, found)))
     if given.save:
         path = RESULTS / f"{time.strftime('%Y-%m-%d')}-{commit()}-distributed.json"
