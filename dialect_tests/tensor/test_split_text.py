@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 
 import mlir_sparse as ms
-from mlir_sparse.tensor.files import split_text, text_stream
+from mlir_sparse.tensor.files import coordinate_counts, split_text, text_stream
 from mlir_sparse.tools.cli import main
 
 _RANDOM = np.random.default_rng(5)
@@ -71,7 +71,7 @@ def test_blocks_of_text_are_read_one_by_one(path: Path, tmp_path: Path, monkeypa
     """With blocks of 512 bytes instead of 4 MiB, and sorted into parts 100 at a time."""
     monkeypatch.setattr(text_stream, "_BLOCK", 512)
     monkeypatch.setattr(split_text, "_SHUFFLED", 100)
-    monkeypatch.setattr(split_text, "_BINS", 16)
+    monkeypatch.setattr(coordinate_counts, "_BINS", 16)
     _split(path, 5, tmp_path / "parts")
     np.testing.assert_array_equal(ms.source(tmp_path / "parts").read(0, 500).to_numpy(), D)
 

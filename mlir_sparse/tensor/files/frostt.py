@@ -26,7 +26,7 @@ from mlir_sparse.tensor.files.text_rows import (
     read_rows,
     write_rows,
 )
-from mlir_sparse.tensor.files.text_stream import TextStream, shown
+from mlir_sparse.tensor.files.text_stream import TextPlace, TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["read_frostt", "read_frostt_blocks", "read_sptensor", "write_frostt"]
@@ -59,15 +59,23 @@ def read_frostt(stream: TextStream, shape: Sequence[int] | None, base: int) -> T
 
 
 def read_frostt_blocks(
-    stream: TextStream, shape: Sequence[int] | None, base: int, use: Callable[[TextEntries], None]
-) -> None:
-    """Passes the entries of a FROSTT file a block at a time; where the file lacks extents, those of each block."""
+    stream: TextStream,
+    shape: Sequence[int] | None,
+    base: int,
+    use: Callable[[TextEntries, TextPlace], None],
+    within: tuple[TextPlace, int] | None = None,
+) -> tuple[int, ...] | None:
+    """Passes the entries of a FROSTT file a block at a time, and returns the extents.
+
+    Where the file lacks extents, those of each block are passed, and None is returned.
+    """
     rows, extents = _form(stream, shape, base)
-    read_row_blocks(
-        stream,
-        rows,
-        lambda dims, values: use(TextEntries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values)),
-    )
+
+    def pass_on(dims: tuple[Array, ...], values: Array, place: TextPlace) -> None:
+        use(TextEntries(extents or tuple(int(dim.max()) + 1 for dim in dims), dims, values), place)
+
+    read_row_blocks(stream, rows, pass_on, within)
+    return extents
 
 
 def _form(stream: TextStream, shape: Sequence[int] | None, base: int) -> tuple[TextRows, tuple[int, ...] | None]:

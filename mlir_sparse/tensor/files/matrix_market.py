@@ -16,7 +16,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.files.market_head import Head
 from mlir_sparse.tensor.files.text_rows import TextEntries, TextRows, read_row_blocks, read_rows, write_rows
-from mlir_sparse.tensor.files.text_stream import TextStream
+from mlir_sparse.tensor.files.text_stream import TextPlace, TextStream
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["read_market", "read_market_blocks", "write_matrix", "write_tensor"]
@@ -45,8 +45,13 @@ def _read_entries(stream: TextStream, head: Head) -> TextEntries:
     return _mirrored(TextEntries(head.shape, dims, values), head.symmetry)
 
 
-def read_market_blocks(stream: TextStream, head: Head, use: Callable[[TextEntries], None]) -> None:
-    """Passes the entries after the head a block at a time.
+def read_market_blocks(
+    stream: TextStream,
+    head: Head,
+    use: Callable[[TextEntries, TextPlace], None],
+    within: tuple[TextPlace, int] | None = None,
+) -> None:
+    """Passes the entries after the head, or within some of the file, a block at a time.
 
     Raises:
         FileFormatError: for lines that contradict the head.
@@ -57,11 +62,11 @@ def read_market_blocks(stream: TextStream, head: Head, use: Callable[[TextEntrie
             f"{stream.name}: expected entries, but got an array, which is dense: ms.read reads it whole"
         )
 
-    def pass_on(dims: tuple[Array, ...], values: Array) -> None:
+    def pass_on(dims: tuple[Array, ...], values: Array, place: TextPlace) -> None:
         _check_opposites(stream, head, values)
-        use(_mirrored(TextEntries(head.shape, dims, values), head.symmetry))
+        use(_mirrored(TextEntries(head.shape, dims, values), head.symmetry), place)
 
-    read_row_blocks(stream, _rows_of(head), pass_on)
+    read_row_blocks(stream, _rows_of(head), pass_on, within)
 
 
 def _rows_of(head: Head) -> TextRows:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from mlir_sparse.errors import (
     DTypeError,
     ExtentError,
     OperandError,
-    TooLargeError,
     UnsupportedError,
 )
 from mlir_sparse.tensor.create import tensor
@@ -26,13 +26,20 @@ from mlir_sparse.tensor.files.level_source import LevelSource
 from mlir_sparse.tensor.files.npz import is_npz, levels_of
 from mlir_sparse.tensor.files.npz_members import members_of
 from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
-from mlir_sparse.tensor.files.read_write import read
+from mlir_sparse.tensor.files.read_write import is_read_in_blocks, read
+from mlir_sparse.tensor.files.split_text import split
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
+from mlir_sparse.tensor.files.text_source import TextSource, is_in_order, storage_of
+from mlir_sparse.tensor.files.text_stream import is_compressed
 from mlir_sparse.tensor.level_ranges import joined_along, part_between
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.given_arguments import path_of
 
 __all__ = ["source"]
+
+_LEAST_PIECES = 8
+_TEXT_OF_PIECE = 1 << 25
+"""Bytes of a text file, or of a compressed one, for each file that it is cut into."""
 
 
 class _Resident(TensorSource):
@@ -67,10 +74,7 @@ class _WholeFile(TensorSource):
         self.shape, self.type, self._nbytes = whole.shape, whole.type, whole.nbytes
 
     def _whole(self) -> SparseTensor:
-        try:
-            found = read(self.path)
-        except TooLargeError as error:
-            raise TooLargeError(f"{error.message}: mlir-sparse split {self.path} --pieces N -o FOLDER") from error
+        found = read(self.path)
         if not isinstance(found, SparseTensor):
             raise UnsupportedError(f"{self.path}: expected a sparse tensor, but got a dense array: read it as a whole")
         return found
@@ -81,6 +85,34 @@ class _WholeFile(TensorSource):
 
     def nbytes_between(self, low: int, high: int) -> int:
         return self._nbytes * (high - low) // max(1, self.shape[self.axis])
+
+    def __repr__(self) -> str:
+        return self.path
+
+
+class _CutText(TensorSource):
+    """A text file that was cut into files of their own, which are there as long as this object."""
+
+    def __init__(self, path: str, axis: int) -> None:
+        self.path, self.axis = path, axis
+        self._folder = TemporaryDirectory(prefix="mlir-sparse-")
+        pieces = max(_LEAST_PIECES, os.path.getsize(path) // _TEXT_OF_PIECE)
+        folder = os.path.join(self._folder.name, "parts")
+        split(path, folder, pieces, storage_of(2, axis) if axis else None)
+        self._parts = source(folder)
+        self.shape, self.type, self.unit = self._parts.shape, self._parts.type, self._parts.unit
+
+    def read(self, low: int, high: int) -> SparseTensor:
+        return self._parts.read(low, high)
+
+    def nbytes_between(self, low: int, high: int) -> int:
+        return self._parts.nbytes_between(low, high)
+
+    def bounds(self, limit: int) -> list[int]:
+        return self._parts.bounds(limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _CutText, (self.path, self.axis)  # another process has no share in the folder
 
     def __repr__(self) -> str:
         return self.path
@@ -196,7 +228,9 @@ def source(
     | an HDF5 file, a Zarr store, or a group of one (h5py, zarr) | a range of each level, as Binsparse, AnnData, \
 10x Genomics or MATLAB store it |
     | a Parquet file, or a folder of them | the row groups with coordinates of the range |
-    | another file that `read` takes | all of it each time: cut it before, with `mlir-sparse split` |
+    | Matrix Market or `.tns` text | the lines with entries of the range; text in another order, or compressed, is \
+cut into files in the folder for temporary files first |
+    | another file that `read` takes | all of it each time |
     | a folder (part10 is behind part9), or a sequence of files, tensors and sources | the parts along a dimension |
     | a tensor, or a function of two coordinates | the part between them |
 
@@ -280,7 +314,16 @@ def _of_file(
                 "write the tensor in CSR"
             )
         return LevelSource(name, found, along)
-    return _WholeFile(name, 0 if along is None else along)
+    axis = 0 if along is None else along
+    return _of_text(name, axis) if is_read_in_blocks(name) else _WholeFile(name, axis)
+
+
+def _of_text(name: str, axis: int) -> TensorSource:
+    if not is_compressed(name):
+        found = TextSource(name, axis)
+        if is_in_order(found) or axis > 1:
+            return found
+    return _CutText(name, axis)
 
 
 def _in_order(names: Sequence[str]) -> list[str]:

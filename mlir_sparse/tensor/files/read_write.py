@@ -43,7 +43,7 @@ from mlir_sparse.tensor.files.npz import is_npz, read_npz, write_npz
 from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
 from mlir_sparse.tensor.files.stored_levels import tensor_of_levels
 from mlir_sparse.tensor.files.text_rows import TextEntries
-from mlir_sparse.tensor.files.text_stream import TextStream, opened, shown
+from mlir_sparse.tensor.files.text_stream import TextPlace, TextStream, opened, shown
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.given_arguments import path_of
@@ -51,7 +51,7 @@ from mlir_sparse.text.given_arguments import path_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["read", "read_blocks", "write"]
+__all__ = ["is_read_in_blocks", "read", "read_blocks", "write"]
 
 
 def read(
@@ -149,15 +149,25 @@ def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None
 
 
 def read_blocks(
-    name: str, shape: Sequence[int] | None, index_base: int | None, use: Callable[[TextEntries], None]
-) -> None:
+    name: str,
+    shape: Sequence[int] | None,
+    index_base: int | None,
+    use: Callable[[TextEntries, TextPlace], None],
+    *,
+    within: tuple[TextPlace, int] | None = None,
+) -> tuple[int, ...] | None:
     """Passes the entries of a text file a block at a time, so that memory is that of a block.
 
     Args:
         name: a `.mtx`, `.ttx` or `.tns` file, compressed or not.
         shape: as for `read`.
         index_base: likewise.
-        use: takes the entries of a block, in the file's order.
+        use: takes the entries of a block, in the file's order, and where its lines begin.
+        within: where the first line to read begins, and the byte behind the last, of a file that is not compressed; all
+            lines by default.
+
+    Returns:
+        the extents; None where the file does not say them.
 
     Raises:
         FileFormatError: as `read`.
@@ -167,12 +177,19 @@ def read_blocks(
         first = _first_line(stream)
         if first.startswith(b"%%MatrixMarket"):
             stream.line()
-            read_market_blocks(stream, read_head(stream, first), use)
-        elif _stem(name).endswith(".tns"):
-            read_frostt_blocks(stream, shape, 1 if index_base is None else index_base, use)
-        else:
-            rule = "a Matrix Market file, or a name that ends in .tns or .tns.gz, to read a block at a time"
-            raise UnsupportedError(f"{name}: expected {rule}, but got {shown(first)}")
+            head = read_head(stream, first)
+            read_market_blocks(stream, head, use, within)
+            return head.shape
+        if _stem(name).endswith(".tns"):
+            return read_frostt_blocks(stream, shape, 1 if index_base is None else index_base, use, within)
+        rule = "a Matrix Market file, or a name that ends in .tns or .tns.gz, to read a block at a time"
+        raise UnsupportedError(f"{name}: expected {rule}, but got {shown(first)}")
+
+
+def is_read_in_blocks(name: str) -> bool:
+    """Returns whether `read_blocks` takes a text file."""
+    with opened(name) as stream:
+        return _first_line(stream).startswith(b"%%MatrixMarket") or _stem(name).endswith(".tns")
 
 
 def _first_line(stream: TextStream) -> bytes:

@@ -18,6 +18,7 @@ from mlir_sparse.encoding.level_maps import outermost_block
 from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.create import from_entries
+from mlir_sparse.tensor.files.coordinate_counts import CoordinateCounts
 from mlir_sparse.tensor.files.npz import write_npz
 from mlir_sparse.tensor.files.read_write import read_blocks
 from mlir_sparse.tensor.files.text_rows import TextEntries
@@ -25,7 +26,6 @@ from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["SplitFiles", "split"]
 
-_BINS = 1 << 16  # of which entries are counted, to choose bounds
 _SHUFFLED = 1 << 20  # entries that are sorted into parts at once
 _PACKED = 4  # times the bytes of entries that packing them takes
 
@@ -85,7 +85,7 @@ def split(
         made.mkdir()
         with open(Path(scratch, "entries"), "w+b") as file:
             spill = _Spill(file, encoding)
-            read_blocks(path, shape, index_base, spill.add)
+            read_blocks(path, shape, index_base, lambda entries, _: spill.add(entries))
             if not spill.rank:
                 spill.begin(_shape_of_nothing(path, shape, index_base))
             found = _written(spill, made, pieces)
@@ -100,7 +100,7 @@ class _Spill:
         self.file, self._given = file, encoding
         self.rank = self.count = 0
         self.shape: tuple[int, ...] = ()
-        self.bins, self.shift = np.zeros(_BINS, np.int64), 0  # a bin has 2 ** shift coordinates
+        self.counts = CoordinateCounts()
 
     def begin(self, shape: tuple[int, ...]) -> None:
         """Chooses the storage, given the rank."""
@@ -136,23 +136,19 @@ class _Spill:
         rows["value"] = entries.values
         rows.tofile(self.file)
         self.count += rows.size
-        along = entries.dims[self.axis]
-        while along.size and int(along.max()) >> self.shift >= _BINS:  # bins become twice as wide
-            self.bins = np.concatenate([self.bins.reshape(-1, 2).sum(axis=1), np.zeros(_BINS // 2, np.int64)])
-            self.shift += 1
-        self.bins += np.bincount(along >> self.shift, minlength=_BINS)
+        self.counts.add(entries.dims[self.axis])
 
     def bounds(self, pieces: int) -> list[int]:
         """Returns where parts of about as many entries begin, and the extent."""
         extent = self.shape[self.axis]
-        ends = np.cumsum(self.bins)
+        ends = np.cumsum(self.counts.bins)
         wanted = (ends[-1] * np.arange(1, pieces, dtype=np.float64) / pieces).astype(np.int64)
         if not self.count:
             starts = extent * np.arange(1, pieces, dtype=np.int64) // pieces
         else:
             behind = np.searchsorted(ends, wanted)
             before = np.where(behind, ends[behind - 1], 0)
-            starts = (behind + (2 * wanted > before + ends[behind])) << self.shift  # the nearer of two
+            starts = (behind + (2 * wanted > before + ends[behind])) << self.counts.shift  # the nearer of two
         starts = -(-starts // self.unit) * self.unit
         return [0, *sorted({int(start) for start in starts if 0 < start < extent}), extent]
 

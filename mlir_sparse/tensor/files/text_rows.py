@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO
 
 import numpy as np
@@ -22,7 +23,7 @@ from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
 from mlir_sparse.process.available_memory import available_bytes, in_units
-from mlir_sparse.tensor.files.text_stream import TextStream, shown
+from mlir_sparse.tensor.files.text_stream import TextPlace, TextStream, shown
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["MOST", "TextEntries", "TextRows", "as_sizes", "read_row_blocks", "read_rows", "write_rows"]
@@ -115,14 +116,29 @@ def read_rows(stream: TextStream, rows: TextRows) -> tuple[tuple[Array, ...], Ar
     return tuple(coordinates), values
 
 
-def read_row_blocks(stream: TextStream, rows: TextRows, use: Callable[[tuple[Array, ...], Array], None]) -> None:
+def read_row_blocks(
+    stream: TextStream,
+    rows: TextRows,
+    use: Callable[[tuple[Array, ...], Array, TextPlace], None],
+    within: tuple[TextPlace, int] | None = None,
+) -> None:
     """Reads the rest of the lines a block at a time: passes coordinates from 0, one array a dimension, and values.
+
+    Args:
+        stream: the file, behind its head.
+        rows: the form of its lines.
+        use: takes the coordinates and values of a block, and where it begins.
+        within: where the first line to read begins, and the byte behind the last; all lines by default.
 
     Raises:
         FileFormatError: as `read_rows`.
     """
     limit, count = available_bytes() // 2, 0
-    _check_bytes(stream, rows)
+    if within is None:
+        _check_bytes(stream, rows)
+    else:
+        rows = replace(rows, announced=None)
+        stream.go_to(*within)
 
     def feed(block: memoryview) -> tuple[int, int]:
         nonlocal count
@@ -132,7 +148,7 @@ def read_row_blocks(stream: TextStream, rows: TextRows, use: Callable[[tuple[Arr
         count += reader.rows
         coordinates, values = reader.take()
         if reader.rows:
-            use(tuple(coordinates), np.ones(reader.rows) if rows.value == "pattern" else values)
+            use(tuple(coordinates), np.ones(reader.rows) if rows.value == "pattern" else values, stream.place)
         return taken
 
     with _faults(stream, rows, limit):

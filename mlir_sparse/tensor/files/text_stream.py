@@ -7,6 +7,7 @@ refused. A newline ends a line; a carriage return before it is a blank.
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import zlib
@@ -14,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import FileFormatError
 from mlir_sparse.text.shortened import shortened
 
-__all__ = ["TextStream", "opened", "shown"]
+__all__ = ["TextPlace", "TextStream", "is_compressed", "opened", "shown"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 22
@@ -40,6 +42,19 @@ class _Readable(Protocol):
     def readinto(self, buffer: memoryview, /) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class TextPlace:
+    """The begin of a line.
+
+    Args:
+        offset: the bytes before it.
+        lines: the lines before it.
+    """
+
+    offset: int
+    lines: int
+
+
 class TextStream:
     """A file being read.
 
@@ -55,6 +70,8 @@ class TextStream:
         self._file = file
         self._buffer = bytearray(_BLOCK)
         self._begin = self._end = 0
+        self._before = 0  # the bytes before the block
+        self._left: int | None = None  # the bytes to read; None for all
         self._ended = False
 
     def peek(self) -> bytes | None:
@@ -81,6 +98,20 @@ class TextStream:
         while (end := self._buffer.find(b"\n", begin, self._end)) >= 0:
             yield bytes(memoryview(self._buffer)[begin:end])
             begin = end + 1
+
+    @property
+    def place(self) -> TextPlace:
+        """Returns where the next line begins."""
+        return TextPlace(self._before + self._begin, self.lines)
+
+    def go_to(self, place: TextPlace, end: int) -> None:
+        """Goes to a line, and ends behind some byte of the file, which is not compressed."""
+        assert isinstance(self._file, io.BufferedReader)
+        self._file.seek(place.offset)
+        self._left = end - place.offset
+        self._before, self.lines = place.offset, place.lines
+        self._begin = self._end = 0
+        self._ended = False
 
     def blocks(self, feed: Callable[[memoryview], tuple[int, int]]) -> None:
         """Passes the rest of the file to a function, block by block.
@@ -109,18 +140,28 @@ class TextStream:
         """
         left = self._end - self._begin
         self._buffer[:left] = self._buffer[self._begin : self._end]
+        self._before += self._begin
         self._begin, self._end = 0, left
         if left >= _BLOCK:
             raise self.error(self.lines + 1, f"expected lines shorter than {_BLOCK} bytes, but got a longer one")
         with memoryview(self._buffer) as whole:
             while self._end < _BLOCK and not self._ended:
-                with whole[self._end :] as free:
-                    count = self._file.readinto(free)
+                most = _BLOCK if self._left is None else min(_BLOCK, self._end + self._left)
+                with whole[self._end : most] as free:
+                    count = self._file.readinto(free) if len(free) else 0
                 self._end += count
+                if self._left is not None:
+                    self._left -= count
                 self._ended = not count
         if self._ended and self._end and self._buffer[self._end - 1] != ord("\n"):
             self._buffer[self._end : self._end + 1] = b"\n"
             self._end += 1
+
+
+def is_compressed(name: str) -> bool:
+    """Returns whether a text file is compressed, by its contents."""
+    with open(name, "rb") as file:
+        return file.peek(2)[:2] == _GZIP_MAGIC
 
 
 @contextmanager
