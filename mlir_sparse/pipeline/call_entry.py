@@ -10,6 +10,7 @@ from mlir_sparse import _native
 from mlir_sparse._mlir import diagnostics_of, ir, mlir_context, parse_module, plain_engine
 from mlir_sparse.errors import ModuleError, ProgramError
 from mlir_sparse.pipeline.module_compiler import missing_functions
+from mlir_sparse.text.module_text import decoded_module
 
 __all__ = ["call_entry"]
 
@@ -43,9 +44,10 @@ def call_entry(
         ModuleError: for a module that is none of the LLVM dialect, and for missing functions.
         ProgramError: if the program ends early.
     """
+    text = decoded_module(content, name)
     with mlir_context():
         try:
-            module = parse_module(content if content.startswith(b"ML\xefR") else content.decode())
+            module = parse_module(text)
             missing = () if libraries else missing_functions(module)
             if missing:
                 absent = ", ".join(missing)

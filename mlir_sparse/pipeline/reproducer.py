@@ -13,6 +13,7 @@ from mlir_sparse._mlir import bindings, ir, mlir_context, parse_module
 from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.errors import SettingError
 from mlir_sparse.process import settings
+from mlir_sparse.text.module_text import BYTECODE
 
 __all__ = ["FUNCTIONS_MARK", "PIPELINE_MARK", "write_reproducer"]
 
@@ -20,7 +21,6 @@ PIPELINE_MARK = "// pipeline: "
 FUNCTIONS_MARK = "// functions: "
 _FOLDER, _PREFIX, _SUFFIX = "reproducers", "mlir-sparse-", ".mlir"
 _MOST_FILES, _MOST_BYTES = 32, 64 << 20
-_BYTECODE = b"ML\xefR"
 
 
 def write_reproducer(module: bytes, pipeline: str, kernel: str, functions: tuple[str, ...] = ()) -> str | None:
@@ -86,7 +86,7 @@ def _trim(folder: str, newest: str) -> None:
 
 def _as_text(module: bytes) -> str:
     """Returns a module as MLIR text; what is no bytecode is text already, if only of a module that does not parse."""
-    if not module.startswith(_BYTECODE):
+    if not module.startswith(BYTECODE):
         return module.decode(errors="replace")
     try:
         with mlir_context():

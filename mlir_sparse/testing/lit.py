@@ -131,8 +131,8 @@ _CONFIGURATION = """from mlir_sparse.testing import lit
 lit.configure(config, __file__)
 """
 _EXAMPLE = """\
-// RUN: mlir-sparse opt %s --linalg-generalize-named-ops --sparse-reinterpret-map --sparsification | FileCheck %s
-// RUN: mlir-sparse run %s --entry main | FileCheck %s --check-prefix=PRINTED
+// RUN: mlir-sparse opt "%s" --linalg-generalize-named-ops --sparse-reinterpret-map --sparsification | FileCheck "%s"
+// RUN: mlir-sparse run "%s" --entry main | FileCheck "%s" --check-prefix=PRINTED
 
 #CSR = #sparse_tensor.encoding<{ map = (i, j) -> (i : dense, j : compressed) }>
 

@@ -12,10 +12,9 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.disk.replace import write_whole
 from mlir_sparse.errors import OperandError
 from mlir_sparse.migration import Migration, migrated
+from mlir_sparse.text.module_text import BYTECODE
 
 __all__ = ["migrate"]
-
-_BYTECODE = b"ML\xefR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def _files(source: str, output: Path | None, in_place: bool, check: bool) -> Ite
 
 
 def _text(file: _File) -> str:
-    if file.content.startswith(_BYTECODE):
+    if file.content.startswith(BYTECODE):
         raise OperandError(f"expected a text in {file.path}, but got MLIR's bytecode, which has no spelling")
     # Bytes that are no UTF-8 pass through as they are.
     return file.content.decode("utf-8", "surrogateescape")

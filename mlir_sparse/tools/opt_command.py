@@ -20,11 +20,11 @@ from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.pipeline.reproducer import PIPELINE_MARK, write_reproducer
 from mlir_sparse.pipeline.user_passes import USER_PASSES
 from mlir_sparse.process.child_process import in_child
+from mlir_sparse.text.module_text import decoded_module
 from mlir_sparse.tools.opt_flags import OptRequest, parse_flags
 
 __all__ = ["RESULTS", "RunnerRequest", "optimize", "run_program"]
 
-_BYTECODE = b"ML\xefR"
 # LLVM's libraries of what this package has itself.
 _RUNNER_LIBRARY = re.compile(r"(lib)?mlir_(c_|float16_|async_)?(runner_utils|runtime)\b")
 
@@ -82,13 +82,16 @@ def _transform(content: bytes, name: str, request: OptRequest) -> int:
             runpy.run_path(path)
         items = tuple(map(nested, request.options.items))
         options = replace(request.options, items=items)
-        text = content if content.startswith(_BYTECODE) else content.decode()
+        text = decoded_module(content, name)
         if request.target == "-":
             return 0 if transform(text, name, options, sys.stdout) else 1
         with open(request.target, "w", encoding="utf-8") as out:
             return 0 if transform(text, name, options, out) else 1
     except SparseError as error:
         print(f"mlir-sparse: error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"mlir-sparse: error: cannot use {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
 
 

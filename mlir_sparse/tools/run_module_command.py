@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 import sys
 import time
@@ -125,7 +126,10 @@ def _ran(job: ModuleJob, function: ModuleFunction, report: Report) -> bool:
     seconds = time.perf_counter() - start
     for name, tensor in operands.items():
         source = job.files.get(name)
-        report.line(name, summary(tensor) + (f", from {source}" if source else ""))
+        if isinstance(tensor, numbers.Number):
+            report.line(name, str(tensor))
+        else:
+            report.line(name, summary(tensor) + (f", from {source}" if source else ""))
     results = _named(returned, len(function.results), request)
     for name, result in results.items():
         label = "result" if name in operands else name
@@ -169,7 +173,8 @@ def _operands(
             continue
         generator = job.generators.get(name)
         if generator is None and (kind.type.encoding is not None or isinstance(kind, NumberValue)):
-            raise UnknownTensorError(f"expected -i {name}=FILE or -g {name}=random for {kind.mlir}, but got neither")
+            given = "NUMBER" if isinstance(kind, NumberValue) else "FILE"
+            raise UnknownTensorError(f"expected -i {name}={given} or -g {name}=random for {kind.mlir}, but got neither")
         shape = _shape(name, kind, job, request, found)
         with report.step(f"making {name}"):
             found[name] = _made(generator or Generator("zeros"), kind, shape)
@@ -177,6 +182,8 @@ def _operands(
 
 
 def _read(path: Path, kind: ProgramValue) -> Any:
+    if isinstance(kind, NumberValue) and not path.exists():
+        return _number(str(path), kind)
     tensor = ms.read(path)
     encoding = getattr(kind, "encoding", None)
     wanted = kind.type.dtype.numpy
@@ -184,6 +191,17 @@ def _read(path: Path, kind: ProgramValue) -> Any:
         array = tensor.to_numpy() if isinstance(tensor, ms.SparseTensor) else tensor
         return np.ascontiguousarray(array, wanted)
     return ms.tensor(tensor.astype(wanted) if tensor.dtype != wanted else tensor, encoding)
+
+
+def _number(text: str, kind: NumberValue) -> Any:
+    """Returns a number of the command line, as Python writes them; `true` and `false` are numbers too."""
+    truths = {"true": True, "false": False}
+    for read in (lambda one: truths[one], int, float, complex):
+        try:
+            return read(text)
+        except (KeyError, ValueError):
+            continue
+    raise OperandError(f"expected a number of {kind.mlir}, or a file, but got {text!r}")
 
 
 def _made(generator: Generator, kind: ProgramValue, shape: tuple[int, ...]) -> Any:

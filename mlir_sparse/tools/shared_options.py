@@ -59,7 +59,11 @@ COMPILING: tuple[Option, ...] = (
 
 DATA: tuple[Option, ...] = (
     click.option(
-        "-i", "inputs", multiple=True, type=NamedValue("=", "FILE"), help="Reads .mtx, .tns or .ttx (.gz too)."
+        "-i",
+        "inputs",
+        multiple=True,
+        type=NamedValue("=", "FILE"),
+        help="Reads .mtx, .tns or .ttx (.gz too); a number of a module is given itself.",
     ),
     click.option(
         "-g",

@@ -19,10 +19,10 @@ from mlir_sparse.pipeline import Pass, Pipeline, Trace
 from mlir_sparse.pipeline.user_passes import USER_PASSES
 from mlir_sparse.text.line_places import LinePlace
 from mlir_sparse.text.listed_words import listed
+from mlir_sparse.text.module_text import BYTECODE
 
 __all__ = ["module_passes"]
 
-_BYTECODE = b"ML\xefR"
 _UNNAMED = "-"  # what MLIR calls a text without a file
 
 
@@ -51,7 +51,7 @@ def module_passes(
         _refuse_users(passes)
         trace = pipeline.trace_user_module(content, name, (*map(str, only), *passes))
     shown = content if entry is None or trace.failure is not None else trace[len(only)].text.encode()
-    source = "" if content.startswith(_BYTECODE) else content.decode(errors="replace")
+    source = "" if content.startswith(BYTECODE) else content.decode(errors="replace")
     details = partial(_details, shown, name, source, trace, (buffers, llvm) if compiles else None)
     return Passes((PassSection(name, source or (trace[0].text if len(trace) else ""), "cpu", trace, details),))
 

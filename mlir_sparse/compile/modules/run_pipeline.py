@@ -14,6 +14,7 @@ from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.process.child_process import in_child
 from mlir_sparse.text.given_arguments import text_of
+from mlir_sparse.text.module_text import decoded_module
 
 __all__ = ["opt"]
 
@@ -70,8 +71,7 @@ def _transformed(content: bytes, name: str, items: Sequence[str]) -> str | Spars
     out, said = io.StringIO(), io.StringIO()
     try:
         options = OptOptions(items=tuple(map(nested, items)))
-        is_text = not content.startswith(b"ML\xefR")
-        if transform(content.decode() if is_text else content, name, options, out, said):
+        if transform(decoded_module(content, name), name, options, out, said):
             return out.getvalue().rstrip("\n")
     except SparseError as error:
         return error

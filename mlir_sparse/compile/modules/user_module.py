@@ -18,12 +18,12 @@ from mlir_sparse.pipeline import DeclaredFunction
 from mlir_sparse.runtime.disk_cache import fetch_entry, store_entry
 from mlir_sparse.text.given_arguments import integer_of, shown, text_of
 from mlir_sparse.text.listed_words import listed
+from mlir_sparse.text.module_text import BYTECODE
 from mlir_sparse.text.parameter_names import parameter_names
 from mlir_sparse.text.source_text import Source
 
 __all__ = ["UserModule", "content_of", "module"]
 
-_BYTECODE = b"ML\xefR"
 _SUFFIXES = (".mlir", ".mlirbc")
 _MOST_LANES = 1024  # of bytes in the widest registers there are a sixteenth as many
 _STAGES = ("source", "buffers", "llvm", "llvmir", "asm")
@@ -152,7 +152,7 @@ def module(source: Any, *, lanes: int = 0) -> UserModule:
 def _made(name: str, content: bytes, lanes: int) -> UserModule:
     key = f"module {lanes} {pipeline.host_text()}\n{content.hex()}"
     declared, machine = _compiled(key, name, content, lanes)
-    source = None if content.startswith(_BYTECODE) else Source(content.decode(errors="replace"), name)
+    source = None if content.startswith(BYTECODE) else Source(content.decode(errors="replace"), name)
     text = "" if source is None else source.text
     functions = {
         one.name: ModuleFunction(one, parameter_names(text, one.name, len(one.inputs)), machine, name, source)
