@@ -32,7 +32,7 @@ PASSES_ALONE = {
         "read-slots",
         "rows-apart",
     ),
-    *("scatter-runs", "share-equal-nests", "split-merges", "sum-rows", "sum-runs", "unroll-blocks"),
+    *("scatter-runs", "share-equal-nests", "slot-rows", "split-merges", "sum-rows", "sum-runs", "unroll-blocks"),
 }
 RANKS = {**dict.fromkeys("bvwxz", 1), **dict.fromkeys("TU", 3)}
 

@@ -102,7 +102,8 @@ def test_pieces_of_slots() -> None:
     np.testing.assert_allclose(kernel(A=A, x=x), full @ x)
 
 
-def test_positions_are_not_read() -> None:
+def test_positions_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_SPARSE_VECTOR_LANES", "0")  # slot-rows would write loops over vectors of rows
     text = ms.compile("y(i) = A(i,j) * x(j)", A="f64[?,?] SlotELL", x="f64[?]").ir("sparsified")
     assert text.count("scf.for ") == 2
     assert "arith.cmpi sge" in text

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 
-__all__ = ["broadcast", "lane_numbers", "mask_of", "slice_of", "splat_number", "sum_of_lanes", "wide_mask_of"]
+__all__ = [
+    "broadcast",
+    "elements_at",
+    "lane_numbers",
+    "mask_of",
+    "slice_of",
+    "splat_number",
+    "sum_of_lanes",
+    "wide_mask_of",
+]
 
 
 def broadcast(value: ir.Value, lanes: int) -> ir.Value:
@@ -40,6 +51,21 @@ def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
     if build.is_float(vector.type):
         attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
     return build.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)
+
+
+def elements_at(buffer: ir.Value, places: Sequence[tuple[ir.Value, ...]]) -> ir.Value:
+    """Returns elements of a buffer side by side.
+
+    They are loaded as vectors of one: of elements LLVM would make gathers, which take twice as long on some processors.
+    """
+    element = build.element_of(buffer)
+    parts = [build.operation("vector.load", ir.VectorType.get([1], element), buffer, *at) for at in places]
+    while len(parts) > 1:
+        size = len(places) // len(parts) * 2
+        kind, order = ir.VectorType.get([size], element), ir.DenseI64ArrayAttr.get(list(range(size)))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [build.operation("vector.shuffle", kind, left, right, mask=order) for left, right in pairs]
+    return parts[0]
 
 
 def mask_of(count: ir.Value, lanes: int) -> ir.Value:

@@ -11,6 +11,7 @@ __all__ = [
     "is_around",
     "is_constant",
     "is_inside",
+    "is_shifted",
     "is_widening",
     "made_by",
     "maker",
@@ -109,6 +110,17 @@ def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     """Returns whether a value is made inside an operation."""
     around = operation_around(value)
     return around == op or is_around(op, around)
+
+
+def is_shifted(value: ir.Value, index: ir.Value) -> bool:
+    """Returns whether a number is the index of a loop plus what does not change in the loop, if anything."""
+    if value == index:
+        return True
+    op, loop = made_by(value, "arith.addi"), operation_around(index)
+    if op is None or op.parent != loop:
+        return False
+    moving = [operand for operand in op.operands if is_inside(operand, loop)]
+    return len(moving) == 1 and is_shifted(moving[0], index)
 
 
 def is_widening(op: ir.Operation) -> bool:

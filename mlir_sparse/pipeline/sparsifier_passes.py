@@ -89,6 +89,12 @@ def _tiling(tile: int | None, lanes: int, vector_length: int, scatters: bool) ->
             machine_options("far"),
             optional=True,
         ),
+        Pass(
+            "slot-rows",
+            "slots of rows side by side are vectors, and a block of rows has all its slots added up",
+            (("every", every), *machine_options("far")),
+            optional=True,
+        ),
         Pass("rows-apart", "no entry waits for those of the row before, as with one sum of all", optional=True),
         Pass(
             "scatter-runs",

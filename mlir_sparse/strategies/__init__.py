@@ -18,6 +18,7 @@ from mlir_sparse.strategies.rows_apart import ROWS_APART
 from mlir_sparse.strategies.scatter_runs import SCATTER_RUNS
 from mlir_sparse.strategies.several_entries import SEVERAL_ENTRIES
 from mlir_sparse.strategies.share_equal_nests import SHARE_EQUAL_NESTS
+from mlir_sparse.strategies.slot_rows import SLOT_ROWS
 from mlir_sparse.strategies.split_merges import SPLIT_MERGES
 from mlir_sparse.strategies.sum_rows import SUM_ROWS
 from mlir_sparse.strategies.sum_runs import SUM_RUNS
@@ -39,6 +40,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     ROWS_APART,
     SCATTER_RUNS,
     SHARE_EQUAL_NESTS,
+    SLOT_ROWS,
     SPLIT_MERGES,
     StrategySequence("register-tile", (BLOCK_TILES, REGISTER_TILE, SEVERAL_ENTRIES, INNER_SUMS)),
     SUM_ROWS,

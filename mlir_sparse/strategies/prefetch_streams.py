@@ -24,7 +24,7 @@ from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import is_loop, operations_within
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
-from mlir_sparse.loops.value_origins import is_inside, made_by, result_maker
+from mlir_sparse.loops.value_origins import is_inside, is_shifted, result_maker
 
 __all__ = ["PREFETCH_STREAMS"]
 
@@ -60,18 +60,7 @@ def _is_over_slots(loop: ForLoop) -> bool:
         return False  # or it is in a loop over chunks, which asks for all of a chunk
     gathers = [Gather.of(load.op) for load in loads_in(operations_within(loop.op))]
     named = [gather.coordinate.at[0] for gather in gathers if gather is not None]
-    return any(at != loop.index and _is_shifted(at, loop) for at in named)
-
-
-def _is_shifted(value: ir.Value, loop: ForLoop) -> bool:
-    """Returns whether a number is the index of a loop plus what does not change in the loop, if anything."""
-    if value == loop.index:
-        return True
-    op = made_by(value, "arith.addi")
-    if op is None or op.parent != loop.op:
-        return False
-    moving = [operand for operand in op.operands if is_inside(operand, loop.op)]
-    return len(moving) == 1 and _is_shifted(moving[0], loop)
+    return any(at != loop.index and is_shifted(at, loop.index) for at in named)
 
 
 def _applies(loop: ForLoop, nest: Nest) -> _Streams | Missed | None:
@@ -87,7 +76,7 @@ def _applies(loop: ForLoop, nest: Nest) -> _Streams | Missed | None:
         return Missed("vectors of dense rows take most of the time")
     found: dict[ir.Value, MemoryAccess] = {}
     for access in [access for op in body if (access := access_of(op)) is not None]:
-        if access.at == (loop.index,) or (slots and len(access.at) == 1 and _is_shifted(access.at[0], loop)):
+        if access.at == (loop.index,) or (slots and len(access.at) == 1 and is_shifted(access.at[0], loop.index)):
             # Coordinates of several levels may lie side by side: one request is for all.
             found.setdefault(root_of(access.buffer) or access.buffer, access)
     if not found:

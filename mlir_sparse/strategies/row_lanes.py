@@ -11,7 +11,7 @@ from mlir_sparse.loops.accumulations import Accumulation
 from mlir_sparse.loops.effects import access_of, is_truth
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
-from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of
+from mlir_sparse.loops.emit_vectors import broadcast, elements_at, lane_numbers, slice_of
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker, result_maker
 from mlir_sparse.loops.vector_bodies import VectorValues
@@ -179,7 +179,7 @@ class _Entries(VectorValues):
         if load.buffer in self.row.streams:
             kind = ir.VectorType.get([self.lanes], build.element_of(load.buffer))
             return build.operation("vector.load", kind, load.buffer, self.first)
-        return _gathered(load.buffer, list(zip(*map(self._each, load.at), strict=True)))
+        return elements_at(load.buffer, list(zip(*map(self._each, load.at), strict=True)))
 
     def _each(self, value: ir.Value) -> list[ir.Value]:
         """Returns a value for each entry; one that is the same for all as often."""
@@ -192,18 +192,3 @@ class _Entries(VectorValues):
         made = [rewritten(op, operands) for operands in zip(*given, strict=True)]
         self.numbers[value] = made
         return made
-
-
-def _gathered(buffer: ir.Value, places: list[tuple[ir.Value, ...]]) -> ir.Value:
-    """Returns elements of a buffer side by side.
-
-    They are loaded as vectors of one: of elements LLVM would make gathers, which take twice as long on some processors.
-    """
-    element = build.element_of(buffer)
-    parts = [build.operation("vector.load", ir.VectorType.get([1], element), buffer, *at) for at in places]
-    while len(parts) > 1:
-        size = len(places) // len(parts) * 2
-        kind, order = ir.VectorType.get([size], element), ir.DenseI64ArrayAttr.get(list(range(size)))
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [build.operation("vector.shuffle", kind, left, right, mask=order) for left, right in pairs]
-    return parts[0]
