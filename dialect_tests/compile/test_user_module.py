@@ -444,6 +444,14 @@ func.func @read() -> tensor<?x?xf64, #S> {
 """
 
 
+def test_a_file_of_bytes_is_refused_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.mtx"
+    path.write_bytes(b"\xae\xff\0\x01" * 9)
+    monkeypatch.setenv("TENSOR0", str(path))
+    with pytest.raises(ms.ProgramError, match=r"a\.mtx"):
+        ms.module(READ).read()
+
+
 def _entries(path: Path, head: str, lines: str) -> Path:
     path.write_text(f"{head}{lines}")
     return path

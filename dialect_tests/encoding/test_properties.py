@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dialect_tests.crossing import examples
 from dialect_tests.encoding import generate
 from dialect_tests.encoding import mlir_reference as mlir
+from mlir_sparse._mlir.provider import bindings_name
 from mlir_sparse.encoding import TensorType, encoding, parse_encoding
 from mlir_sparse.errors import SparseError
 
@@ -29,9 +30,12 @@ def test_taken_exactly_when_mlir_takes_it(text: generate.Text) -> None:
     theirs = mlir.complaint(text.attribute)
     refused = _refusal(parse_encoding, text.attribute)
     if refused is not None:
-        assert theirs is not None
+        if theirs is None:  # LLVM 22 and before take what stands behind levels with duplicates
+            assert bindings_name() != "torch_mlir"
+            assert "cannot follow a non-unique level" in refused.message
+            return
         # That rule of MLIR's is none of ours, and another may be broken after it.
-        assert theirs.rstrip(".") in refused.message or "before singleton level" in theirs
+        assert theirs == mlir.ASSERTION or theirs.rstrip(".") in refused.message or "before singleton level" in theirs
         return
     parsed = parse_encoding(text.attribute)
     if theirs is not None:
@@ -75,7 +79,10 @@ def test_every_map_is_read_whole_or_refused_with_a_place(text: str) -> None:
     theirs = mlir.complaint(f"#sparse_tensor.encoding<{{ map = {text} }}>")
     refused = _refusal(parse_encoding, text)
     if refused is not None:
-        assert theirs is not None
+        if theirs is None:  # LLVM 22 and before take what stands behind levels with duplicates
+            assert bindings_name() != "torch_mlir"
+            assert "cannot follow a non-unique level" in refused.message
+            return
         assert (refused.line, refused.column) >= (1, 1)
         return
     parsed = parse_encoding(text)

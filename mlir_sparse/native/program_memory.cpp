@@ -19,13 +19,19 @@ namespace py = pybind11;
 namespace mlir_sparse {
 namespace {
 
-// Runs a function; returns why it ended early, or nothing.
-std::string call(std::uintptr_t function, std::uintptr_t arguments) {
+// Runs a function; returns why it ended early, or nothing. Messages quote files, which may hold any bytes.
+py::str call(std::uintptr_t function, std::uintptr_t arguments) {
   std::string message;
-  py::gil_scoped_release release;
-  const bool returned = call_program(reinterpret_cast<void (*)(void **)>(function),
-                                     reinterpret_cast<void **>(arguments), message);
-  return returned ? std::string() : message.empty() ? "expected the program to return" : message;
+  {
+    py::gil_scoped_release release;
+    const bool returned = call_program(reinterpret_cast<void (*)(void **)>(function),
+                                       reinterpret_cast<void **>(arguments), message);
+    if (returned) message.clear();
+    else if (message.empty()) message = "expected the program to return";
+  }
+  PyObject *text = PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace");
+  if (!text) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(text);
 }
 
 // An owner of memory that a program allocated by malloc: arrays at addresses in it keep it.
