@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import mlir_sparse as ms
 from dialect_tests.strategy_remarks import ADD, MASKED, NARROW, SPMV, TRANSPOSED, said_by
@@ -218,3 +219,18 @@ def test_it_says_why_entries_of_matrices_are_added_one_by_one() -> None:
 
 def test_it_says_nothing_of_sums_of_rows() -> None:
     assert said_by("scatter-runs", SPMV, A="CSR", x="") == []
+
+
+def test_rows_of_like_and_unlike_lengths_take_turns() -> None:
+    """Loops go over to scatters where lengths vary, and back: both add the same to the same."""
+    rng, rows = np.random.default_rng(5), []
+    for number in range(400):
+        length = 5 if number // 80 % 2 == 0 else int(rng.integers(0, 30))
+        rows.append(np.sort(rng.choice(60, length, replace=False)))
+    starts = np.cumsum([0, *map(len, rows)])
+    A = scipy.sparse.csr_array((rng.integers(1, 9, starts[-1]).astype(float), np.concatenate(rows), starts), (400, 60))
+    x = rng.integers(-3, 4, 400).astype(float)
+    for fast in (False, True):
+        with patch.object(pipeline, "scatters_fast", lambda fast=fast: fast):
+            kernel = Kernel(ms.compile(TRANSPOSED, A="f64[?,?] CSR", x="f64[?]", optimize="off").spec)
+            np.testing.assert_array_equal(kernel(A=ms.tensor(A), x=x), A.T @ x)
