@@ -49,7 +49,7 @@ STATEMENTS = {
 def test_pieces_of_a_file_make_the_whole(text: str, memory: int | str, dense: np.ndarray, file: Path) -> None:
     random = np.random.default_rng(2)
     x, B = random.random(N), random.random((N, 3))
-    names = {"x": x} if "x(" in text else {"B": B} if "B(" in text else {}
+    names = {"x": x} if "x(" in text.replace("max(", "") else {"B": B} if "B(" in text else {}
     seen: list[tuple[int, int]] = []
     found = ms.stream(text, A=ms.source(file), memory=memory, progress=lambda *at: seen.append(at), **names)
     np.testing.assert_allclose(_array(found), STATEMENTS[text](dense, x, B), rtol=1e-12)
@@ -142,7 +142,7 @@ def test_what_cannot_be_streamed_is_refused(dense: np.ndarray, file: Path, tmp_p
         ms.stream("y(i) = b(i) - A(j,i) * x(j)", A=A, x=x, b=x)
     with pytest.raises(ms.OperandError, match="but got none: use evaluate"):
         ms.stream("y(i) = A(i,j) * x(j)", A=dense, x=x)
-    with pytest.raises(ms.UnknownTensorError, match="expected data for x"):
+    with pytest.raises(ms.UnknownTensorError, match="expected data for tensor x"):
         ms.stream("y(i) = A(i,j) * x(j)", A=A)
     with pytest.raises(ms.OperandError, match="such as \"1GiB\", but got 'much'"):
         ms.stream("y(i) = A(i,j) * x(j)", A=A, x=x, memory="much")
@@ -345,3 +345,98 @@ def test_neighbours_that_no_memory_holds_are_refused() -> None:
     source = ms.source(lambda low, high: np.eye(40)[low:high], shape=(40, 40), type="f64[?,?] CSR", nbytes=800)
     with pytest.raises(ms.TooLargeError, match=r"with what they read beside, but got \d+ of A for k from 0 to"):
         ms.stream("y(i) = A(i + k, j) * w(k)", A=source, w=np.ones(30), memory=400)
+
+
+@pytest.mark.parametrize("ring", ["any_secondi", "min_firsti", "max_firstj1", "plus_secondj", "min_secondi1"])
+@pytest.mark.parametrize("text", ["p(j) = A(i,j) * f(i)", "y(i) = A(i,j) * x(j)", "C(i,k) = A(i,j) * B(j,k)"])
+def test_positions_of_pieces_are_those_of_the_whole(text: str, ring: str, dense: np.ndarray, file: Path) -> None:
+    random = np.random.default_rng(14)
+    given = {
+        "f": ms.tensor(random.integers(0, 2, N).astype(float), "SparseVector"),
+        "x": random.random(N),
+        "B": ms.tensor((random.random((N, 5)) < 0.1).astype(float), "CSR"),
+    }
+    operands = {name: value for name, value in given.items() if f"{name}(" in text}
+    found = ms.stream(text, A=ms.source(file), memory=9000, semiring=ring, **operands)
+    whole = ms.evaluate(text, A=ms.tensor(dense, "CSR"), semiring=ring, **operands)
+    np.testing.assert_array_equal(_array(found), _array(whole))
+
+
+S = np.where(np.random.default_rng(15).random((12, 7)) < 0.4, 1.5, 0)
+
+
+def _function(read: Any, **given: Any) -> Any:
+    return ms.source(read, **{"shape": (12, 7), "type": "f64[?,?] CSR", "nbytes": 600, **given})
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda low, high: ms.tensor(S[low:high], "COO" if low else "DCSR"),
+        lambda low, high: ms.tensor(S[low:high], ms.encoding("CSR").with_widths(64 if low else 8, 32)),
+        lambda low, high: (2 * S[low:high]).astype("i4") if low else 2 * S[low:high],
+    ],
+)
+def test_chunks_of_unlike_encodings_widths_and_safe_types(read: Any) -> None:
+    x, factor = np.arange(7.0), _array(read(0, 12)).max() / S.max()
+    found = ms.stream("y(i) = A(i,j) * x(j)", A=_function(read), x=x, memory=400)
+    np.testing.assert_allclose(found, factor * S @ x)
+
+
+@pytest.mark.parametrize(
+    ("read", "error", "words"),
+    [
+        (lambda low, high: S[low:high] + 0j, ms.DTypeError, "expected elements of f64 .* got complex128"),
+        (lambda low, high: ms.tensor(S[low:high].astype("f4"), "CSR"), ms.DTypeError, "f64 .* got float32"),
+        (lambda low, high: S[low : high + 1], ms.ExtentError, r"expected a part of shape \(2, 7\)"),
+        (lambda low, high: S[low:high, 1:], ms.ExtentError, r"but got \(2, 6\)"),
+        (lambda low, high: None, ms.OperandError, "got NoneType"),
+        (lambda low, high: next(iter(())), ms.SourceError, "rows 0 to 2 of .* got StopIteration"),
+    ],
+)
+def test_chunks_that_are_wrong_are_refused_with_their_place(read: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words) as raised:
+        ms.stream("y(i) = A(i,j) * x(j)", A=_function(read), x=np.ones(7), memory=400)
+    assert "rows 0 to 2" in "".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+
+
+@pytest.mark.parametrize("text", ["y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * z(i)"])
+def test_an_array_for_the_result_may_share_memory_with_operands(text: str) -> None:
+    """Later pieces read what earlier ones would have written over."""
+    name, memory = ("x", np.arange(24.0)) if "x(" in text else ("z", np.arange(24.0))
+    operand = memory[:7] if name == "x" else memory[:12]
+    wanted = ms.evaluate(text, A=ms.tensor(S, "CSR"), **{name: operand.copy()})
+    out = memory[: len(wanted)]
+    found = ms.stream(text, A=_function(lambda low, high: S[low:high]), memory=400, out=out, **{name: operand})
+    assert found is out
+    np.testing.assert_allclose(out, wanted)
+
+
+def test_arrays_for_results_and_operands_that_do_not_fit_are_refused() -> None:
+    A = _function(lambda low, high: S[low:high])
+    for text, extent in (("y(i) = A(i,j)", 12), ("y(j) = A(i,j)", 7)):
+        for out, error in (
+            (np.zeros(extent, "i4"), ms.DTypeError),
+            (np.zeros(extent + 1), ms.ExtentError),
+            (np.zeros((extent, 1)), ms.RankError),
+            (np.broadcast_to(0.0, extent), ms.OperandError),
+        ):
+            with pytest.raises(error):
+                ms.stream(text, A=A, out=out, memory=400)
+    with pytest.raises(ms.UnknownTensorError, match=r"expected a tensor of .* but got q"):
+        ms.stream("y(i) = A(i,j)", A=A, q=np.ones(7), memory=400)
+    with pytest.raises(ms.UnknownTensorError, match="expected data for tensor x, but got none"):
+        ms.stream("y(i) = A(i,j) * x(j)", A=A, memory=400)
+    with pytest.raises(ms.OperandError, match=r"nbytes=, 0 or more, but got -5"):
+        _function(lambda low, high: S[low:high], nbytes=-5)
+
+
+@pytest.mark.parametrize("sizes", [[0, 5, 0, 7, 0], [1] * 12, [12], [3, 9]])
+@pytest.mark.parametrize("storage", ["CSR", "BSR(4, 1)"])
+def test_parts_without_rows_and_of_blocks_that_do_not_divide(sizes: list[int], storage: str) -> None:
+    ends = np.cumsum([0, *sizes])
+    parts = [ms.tensor(S[low:high], storage) for low, high in itertools.pairwise(ends)]
+    x = np.arange(7.0)
+    for memory in (2000, "1MiB"):
+        found = ms.stream("y(i) = A(i,j) * x(j)", A=ms.source(parts), x=x, memory=memory)
+        np.testing.assert_allclose(found, S @ x)

@@ -25,18 +25,19 @@ from mlir_sparse.notation import (
     TensorVar,
     has_affine_target,
     refuse_affine_targets,
+    under,
     with_plain_target,
 )
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.laws import PLUS_TIMES
+from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.plan.statement_cuts import StatementCut
 from mlir_sparse.process.available_memory import bytes_of
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import type_of_given
-from mlir_sparse.spec import how_to_pass, index_ends
+from mlir_sparse.spec import check_names, how_to_pass, index_ends
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
-from mlir_sparse.text.listed_words import listed
 
 __all__ = ["stream"]
 
@@ -103,18 +104,16 @@ def stream(
             "expected a source among the operands, such as A=ms.source(path), but got none: use evaluate"
         )
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
+    if ring.multiply.name in POSITIONAL:  # positions become operands, which are cut like others
+        statement, ring = under(statement, ring), PLUS_TIMES
     # Pieces have the positions of the whole: each is given its part of the vectors.
     operands = with_made_operands(statement, operands)
     legal = cuts_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
-    missing = [name for name in statement.inputs if name not in operands]
-    if missing:
-        raise UnknownTensorError(f"expected data for {listed(missing)} in {statement}")
+    check_names(statement, tuple(operands))
     extents = _extents(statement, operands, out)
     cut = min(legal, key=lambda one: sum(halo.reach(extents) for halo in one.halos.values()))
     types = {name: given.type if name in sources else type_of_given(name, given) for name, given in operands.items()}
-    operands |= {
-        name: operand_check.value_of(name, operands[name]) for name in set(map(cut.operand, cut.parts)) - set(sources)
-    }
+    operands |= {name: operand_check.value_of(name, operands[name]) for name in set(operands) - set(sources)}
     storage = None if isinstance(out, np.ndarray) else out
     pieces = compile_pieces(ComposedCut((cut,)), types, storage, ring, threads=threads)
     if isinstance(out, np.ndarray) and pieces.output.encoding is not None:
@@ -122,7 +121,18 @@ def stream(
     limit = max(1, bytes_of(memory, "memory") // _CHUNKS)
     bounds = _bounds(cut, sources, extents, limit)
     _check_halos(cut, sources, extents, bounds, limit)
-    return _run(pieces, operands, bounds, extents, out if isinstance(out, np.ndarray) else None, progress)
+    if not isinstance(out, np.ndarray):
+        return _run(pieces, operands, bounds, extents, None, progress)
+    target = operand_check.as_output(out, pieces.output)
+    if _is_apart(target, operands):
+        return _run(pieces, operands, bounds, extents, target, progress)
+    target[...] = _run(pieces, operands, bounds, extents, None, progress)
+    return target
+
+
+def _is_apart(target: np.ndarray[Any, Any], operands: Mapping[str, Any]) -> bool:
+    """Returns whether an array shares no memory with operands, which later pieces read too."""
+    return operand_check.is_apart(target, [one for one in operands.values() if not isinstance(one, TensorSource)])
 
 
 def _in_place(

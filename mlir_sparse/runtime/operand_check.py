@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "as_structure",
     "check_storage",
     "check_structure",
+    "is_apart",
     "is_ready",
     "named_with_tensors",
     "type_of",
@@ -251,9 +252,14 @@ def is_ready(target: Array, values: Mapping[str, Value], dtype: DType) -> bool:
     """Returns whether compiled code can write to an array directly: it is contiguous and apart from all inputs."""
     if target.dtype != dtype.numpy or not (target.flags.c_contiguous and target.flags.aligned):
         return False
+    return is_apart(target, values.values())
+
+
+def is_apart(target: Array, values: Iterable[Value]) -> bool:
+    """Returns whether an array shares no memory with operands."""
     arrays = [
         array
-        for value in values.values()
+        for value in values
         for array in (value.storage.buffers() if isinstance(value, SparseTensor) else (value,))
     ]
     return not any(np.may_share_memory(target, array) for array in arrays)

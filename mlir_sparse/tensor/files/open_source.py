@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from numbers import Integral
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -193,6 +194,9 @@ class _Function(TensorSource):
     def read(self, low: int, high: int) -> SparseTensor:
         self._check_range(low, high)
         given = self._function(low, high)
+        kind = getattr(given, "dtype", None)  # of an array, or another library's
+        if isinstance(kind, np.dtype) and not np.can_cast(kind, self.type.dtype.numpy):
+            raise DTypeError(f"expected elements of {self.type.dtype} from read({low}, {high}), but got {kind}")
         part = given if isinstance(given, SparseTensor) else tensor(given, self.type.encoding, dtype=self.type.dtype)
         wanted = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
         if part.shape != wanted:
@@ -359,7 +363,7 @@ def _outermost(whole: SparseTensor) -> int:
     return next((dim for dim in range(whole.ndim) if part_between(whole, dim, 0, 0) is not None), 0)
 
 
-def _of_function(function: Any, shape: Any, kind: Any, axis: int, nbytes: int | None) -> TensorSource:
+def _of_function(function: Any, shape: Any, kind: Any, axis: int, nbytes: Any) -> TensorSource:
     if shape is None or kind is None or nbytes is None:
         raise OperandError(
             'expected shape=, type= and nbytes= with a function that reads parts, such as type="f64[?,?] CSR"'
@@ -369,10 +373,12 @@ def _of_function(function: Any, shape: Any, kind: Any, axis: int, nbytes: int | 
         raise OperandError(
             f"expected the type of a sparse tensor, but got {parsed}: slices of dense arrays need no source"
         )
+    if isinstance(nbytes, bool) or not isinstance(nbytes, Integral) or nbytes < 0:
+        raise OperandError(f"expected about how many bytes all parts have as nbytes=, 0 or more, but got {nbytes!r}")
     extents = tuple(map(int, shape))
     if len(extents) != len(parsed.shape) or not 0 <= axis < len(extents):
         raise ExtentError(f"expected {len(parsed.shape)} extents and a dimension of them, but got {extents} and {axis}")
     wide = parsed.encoding
     if not wide.pos_width or not wide.crd_width:  # those that any part of these extents fits in
         wide = wide.with_widths(wide.pos_width or 32, wide.crd_width or (32 if max(extents) <= 1 << 31 else 64))
-    return _Function(function, extents, replace(parsed, encoding=wide), axis, nbytes)
+    return _Function(function, extents, replace(parsed, encoding=wide), axis, int(nbytes))

@@ -119,6 +119,8 @@ def read_part(given: TensorSource, low: int, high: int) -> SparseTensor:
     while True:
         try:
             return given.read(low, high)
+        except StopIteration as error:  # would end the loop over pieces
+            raise SourceError(f"expected {given._range(low, high)} of {given!r}, but got StopIteration") from error
         except Exception as error:
             if isinstance(error, SparseError) or (
                 not isinstance(error, OSError) and type(error).__module__ == "builtins"
