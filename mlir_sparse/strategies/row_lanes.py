@@ -16,7 +16,7 @@ from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker, result_maker
 from mlir_sparse.loops.vector_bodies import VectorValues
 
-__all__ = ["LANES", "LaneRow", "lanes_of", "lanes_of_whole", "terms_of"]
+__all__ = ["LANES", "LaneRow", "RowVectors", "entries_ahead", "lanes_of", "lanes_of_whole", "terms_of"]
 
 # Entries at once. SpMV, f64, in ms, entry by entry and so: 5-point grid 2.0 and 1.95, power-law rows 7.9 and 4.0,
 # circuit 1.31 and 0.46, finite elements 1.23 and 0.92. Chunks of 4 took 0.75 on the circuit, 1.19 on finite elements.
@@ -54,7 +54,7 @@ def lanes_of(row: LaneRow, size: ir.Value, short: bool, distances: PrefetchDista
     Returns:
         what each lane has accumulated.
     """
-    return _Vectors(row, row.loop.upper, _ahead(size, short, distances)).total(row.loop.lower)
+    return RowVectors(row, row.loop.upper, entries_ahead(size, short, distances)).total(row.loop.lower)
 
 
 def lanes_of_whole(row: LaneRow, end: ir.Value, distances: PrefetchDistances) -> ir.Value:
@@ -68,7 +68,7 @@ def lanes_of_whole(row: LaneRow, end: ir.Value, distances: PrefetchDistances) ->
     Returns:
         what each lane has accumulated.
     """
-    return _Vectors(row, end, build.constant(distances.near)).total_of_whole(row.loop.lower)
+    return RowVectors(row, end, build.constant(distances.near)).total_of_whole(row.loop.lower)
 
 
 def terms_of(row: LaneRow, first: ir.Value) -> list[ir.Value]:
@@ -89,7 +89,7 @@ def _width_of(row: LaneRow) -> int:
     return LANES if is_truth(element) else min(LANES, _BITS // build.width_of(element))
 
 
-def _ahead(size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Value:
+def entries_ahead(size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Value:
     """Returns the prefetch distance, in entries."""
     near = build.constant(distances.near)
     if short:
@@ -98,7 +98,7 @@ def _ahead(size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Valu
     return build.select(far, build.constant(distances.far), near)
 
 
-class _Vectors:
+class RowVectors:
     """The iterations of the loop over vectors of entries.
 
     Args:
@@ -139,6 +139,11 @@ class _Vectors:
 
     def _added(self, first: ir.Value, accumulator: ir.Value) -> ir.Value:
         """Writes an iteration; returns what each lane has accumulated after it."""
+        # Parts first: each accumulator waits for the one before it.
+        return reduce(self.row.accumulated.joined, (*self.parts(first), accumulator))
+
+    def parts(self, first: ir.Value) -> list[ir.Value]:
+        """Writes what is accumulated for the entries from one on, and what changes nothing for those of other rows."""
         for stream in self.row.streams:
             prefetch(stream, [build.add(first, self.distance)])
         own = self._own(first)
@@ -146,8 +151,7 @@ class _Vectors:
         for number, made in enumerate(terms_of(self.row, first)):
             mask = own if self.width == LANES else slice_of(own, number * self.width, self.width)
             parts.append(build.select(mask, made, self.row.accumulated.identity(made.type)))
-        # Parts first: each accumulator waits for the one before it.
-        return reduce(self.row.accumulated.joined, (*parts, accumulator))
+        return parts
 
     def _own(self, first: ir.Value) -> ir.Value:
         """Returns which lanes of a vector are entries of the row."""

@@ -26,6 +26,7 @@ from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.strategy import Strategy
 from mlir_sparse.loops.value_origins import made_by
 from mlir_sparse.strategies.read_lanes import lane_row
+from mlir_sparse.strategies.row_extremes import extreme_of, is_extreme
 from mlir_sparse.strategies.row_lanes import LANES, LaneRow, lanes_of, lanes_of_whole
 
 __all__ = ["SUM_ROWS"]
@@ -166,6 +167,8 @@ def _by_vectors(row: LaneRow, size: ir.Value, short: bool, distances: PrefetchDi
 
     An empty row has a vector too, of none of its entries: no branch tells it from others.
     """
+    if is_extreme(row):
+        return extreme_of(row, size, short, distances)
     (start,) = row.loop.starts
     return row.accumulated.after(start, lanes_of(row, size, short, distances))
 
