@@ -82,16 +82,21 @@ PICTURES = {
 
 DRIVER = """
 const wanted = CHOSEN, top_ = TOP;
-addEventListener("load", () => {
-  const parts = [...document.querySelectorAll(".part")];
-  const part = parts.find((one) => one.textContent.trim() === wanted) ||
-    parts.find((one) => wanted && one.textContent.includes(wanted));
-  if (part) part.click();
-  // A screenshot begins at the top of the page: what is before the stage is left out.
-  const stages = [...document.querySelectorAll(".pass, .quiet, .card, h2")];
-  const at = stages.findIndex((one) => top_ && one.matches(".pass") && one.querySelector(".name").textContent === top_);
-  stages.slice(0, Math.max(at, 0)).forEach((one) => one.remove());
-});
+// A page that is compressed has its parts, and what happens when they are chosen, some time after it is loaded.
+const waiting = setInterval(() => {
+  if (!document.querySelector(".pass") || document.readyState !== "complete") return;
+  clearInterval(waiting);
+  setTimeout(() => {
+    const parts = [...document.querySelectorAll(".part")];
+    const part = parts.find((one) => one.textContent.trim() === wanted) ||
+      parts.find((one) => wanted && one.textContent.includes(wanted));
+    if (part) part.click();
+    // A screenshot begins at the top of the page: what is before the stage is left out.
+    const stages = [...document.querySelectorAll(".pass, .quiet, .card, h2")];
+    const shown = (one) => top_ && one.matches(".pass") && one.querySelector(".name").textContent === top_;
+    stages.slice(0, Math.max(stages.findIndex(shown), 0)).forEach((one) => one.remove());
+  }, 100);
+}, 20);
 """
 
 
@@ -140,6 +145,7 @@ def main() -> int:
             command += [f"--user-data-dir={folder}/browser", f"--window-size={about.width},{about.height}"]
             command += ["--blink-settings=preferredColorScheme=0"] if about.dark else []
             shot = Path(folder, "shot.png")
+            command += ["--virtual-time-budget=60000"]
             subprocess.run([*command, f"--screenshot={shot}", page.as_uri()], check=True, capture_output=True)
             with Image.open(shot) as image:
                 image.convert("RGB").save(FOLDER / f"{name}.webp", quality=72, method=6)
