@@ -22,10 +22,12 @@ def folder(tmp_path: Path) -> Path:
     ms.write(tmp_path / "a.npz", whole)
     for number in range(3):
         ms.write(tmp_path / "parts" / f"{number}.npz", whole[100 * number : 100 * number + 100])
+    ms.write(tmp_path / "a.mtx", whole)
+    ms.write(tmp_path / "x.ttx", np.ones(200))
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["a.npz", "parts"])
+@pytest.mark.parametrize("name", ["a.npz", "parts", "a.mtx"])
 def test_the_result_is_that_of_the_whole(name: str, folder: Path) -> None:
     arguments = ["run", SPMV, "-i", f"A={folder / name}", "-g", "x=ones", "-o", f"y={folder / 'y.ttx'}"]
     ran = CliRunner().invoke(main, [*arguments, "--memory", "8KiB"])
@@ -48,3 +50,11 @@ def test_what_cannot_be_is_refused(more: list[str], message: str, folder: Path) 
     ran = CliRunner().invoke(main, ["run", SPMV, "-i", f"A={folder / 'a.npz'}", "-g", "x=ones", *more])
     assert ran.exit_code in (1, 2)
     assert message in ran.stderr
+
+
+def test_of_several_text_files_the_largest_is_read_in_parts(folder: Path) -> None:
+    files = ["-i", f"x={folder / 'x.ttx'}", "-i", f"A={folder / 'a.mtx'}", "-o", f"y={folder / 'y.ttx'}"]
+    ran = CliRunner().invoke(main, ["run", SPMV, *files, "--memory", "8KiB"])
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.count("in parts along dimension") == 1
+    np.testing.assert_allclose(ms.read(folder / "y.ttx"), D.sum(axis=1))

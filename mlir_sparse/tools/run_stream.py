@@ -16,6 +16,7 @@ from mlir_sparse.notation import Comprehension
 from mlir_sparse.process.available_memory import bytes_of, in_units
 from mlir_sparse.tensor.files.array_groups import is_hdf5
 from mlir_sparse.tensor.files.parquet_source import is_parquet
+from mlir_sparse.tensor.files.read_write import is_read_in_blocks
 from mlir_sparse.tools.run_command import Job, check_outputs, write_results
 from mlir_sparse.tools.run_operands import load
 from mlir_sparse.tools.run_report import Report, summary
@@ -26,18 +27,25 @@ __all__ = ["execute_in_parts"]
 def execute_in_parts(job: Job, memory: str, report: Report) -> None:
     """Runs a job on files of which at most so many bytes are read at a time: `.npz`, HDF5, Zarr, Parquet, folders.
 
+    Where there is none of these, the largest text file of entries is read so.
+
     Raises:
         UnsupportedError: for options that need whole tensors, and statements that cannot be cut.
     """
     nbytes = bytes_of(memory, "--memory")
     _refuse_options(job)
     check_outputs(job)
-    opened = {name: ms.source(path) for name, path in job.sources.files.items() if _is_in_parts(path)}
-    if not opened:
+    files = job.sources.files
+    in_parts = [name for name, path in files.items() if _is_in_parts(path)]
+    texts = [name for name, path in files.items() if path.is_file() and is_read_in_blocks(str(path))]
+    if not in_parts and not texts:
         raise UnsupportedError(
-            "expected -i NAME=FILE of an .npz, HDF5, Zarr or Parquet file, or a folder of files, with --memory, but "
-            "got none: cut text files before, with mlir-sparse split"
+            "expected -i NAME=FILE of an .npz, HDF5, Zarr or Parquet file, of Matrix Market or .tns text, or a folder "
+            "of files, with --memory, but got none"
         )
+    opened = {
+        name: ms.source(files[name]) for name in in_parts or [max(texts, key=lambda name: files[name].stat().st_size)]
+    }
     given = set(opened) & set(job.request.encodings)
     if given:
         raise UnsupportedError(
