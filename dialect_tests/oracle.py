@@ -49,6 +49,8 @@ __all__ = ["assert_close", "evaluate", "result_dtype", "tolerance"]
 Array = np.ndarray[Any, Any]
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
+# Real numbers that NumPy lacks, each with the distance from 1 to the next.
+_ADDED = {BF16: 2.0**-7, np.dtype(ml_dtypes.float8_e4m3fn): 2.0**-3, np.dtype(ml_dtypes.float8_e5m2): 2.0**-2}
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -201,7 +203,8 @@ def result_dtype(assignment: str | Assignment, dtypes: Mapping[str, DTypeLike]) 
 
     It is NumPy's common type of all tensors read, literals counting as Python numbers
     (`2.5 * A` is f32 for an f32 tensor, f64 for an i32 one); f64 for integers where the
-    assignment divides or calls a function such as `exp`. bf16 promotes as f16 does, and the two give f32.
+    assignment divides or calls a function such as `exp`. bf16 and types of 8 bits promote as f16
+    does, and two of them give f32.
     """
     assignment = parse(assignment) if isinstance(assignment, str) else assignment
     known = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
@@ -345,7 +348,7 @@ def _own_dtype(nodes: tuple[Expr, ...], grid: _Grid) -> np.dtype[Any]:
 def kind_of(dtype: DTypeLike) -> str:
     """Returns "b", "i", "f" or "c": what sort of numbers an element type has."""
     dtype = np.dtype(dtype)
-    return "f" if dtype == BF16 else dtype.kind.replace("u", "i")
+    return "f" if dtype in _ADDED else dtype.kind.replace("u", "i")
 
 
 def tolerance(dtype: DTypeLike, terms: int = 1) -> float:
@@ -353,8 +356,9 @@ def tolerance(dtype: DTypeLike, terms: int = 1) -> float:
     dtype = np.dtype(dtype)
     if dtype.kind in "iub":
         return 0.0
-    eps = 2.0**-7 if dtype == BF16 else float(np.finfo(dtype).eps)
-    return eps * (4 + 2 * terms)
+    eps = _ADDED[dtype] if dtype in _ADDED else float(np.finfo(dtype).eps)
+    # What is stored alone is computed in f32, and rounded once.
+    return eps if dtype.itemsize == 1 else eps * (4 + 2 * terms)
 
 
 def assert_close(actual: ArrayLike, expected: ArrayLike, *, terms: int = 1) -> None:
@@ -653,13 +657,14 @@ def _computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _promoted(strong: list[np.dtype[Any]], weak: list[int | float | complex]) -> np.dtype[Any]:
-    if BF16 not in strong:
+    if not _ADDED.keys() & strong:
         return np.result_type(*strong, *weak)
     half = np.dtype(np.float16)
-    common = np.result_type(*(half if d == BF16 else d for d in strong), *weak)
+    common = np.result_type(*(half if d in _ADDED else d for d in strong), *weak)
     if common != half:
         return common
-    return np.dtype(np.float32) if half in strong else BF16
+    narrow = {d for d in strong if d in _ADDED or d == half}
+    return np.dtype(np.float32) if len(narrow) > 1 else narrow.pop()
 
 
 def _extents(assignment: Assignment, arrays: Mapping[str, Array], given: Mapping[str, int]) -> dict[str, int]:

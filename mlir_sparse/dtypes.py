@@ -57,6 +57,7 @@ class _Row:
     in_vectors: bool = False  # whether the sparsifier makes vectors of it
     widens_in_vectors: bool = False  # whether processors of every make widen vectors of it by one instruction
     cuda_type: int = -1  # NVIDIA's number of it (`cudaDataType`); -1 where its libraries do not compute with it
+    is_storage: bool = False  # whether tensors store it alone: kernels convert it to `sums_in` and back
 
 
 _ROWS = (
@@ -76,6 +77,23 @@ _ROWS = (
         cuda_type=2,
     ),
     _Row("bf16", "f", 16, "bfloat16", (), (), 8, -133, package="ml_dtypes", sums_in="f32", like="f16", cuda_type=14),
+    # MLIR's sparse tensors hold no numbers of 8 bits, and processors compute with none.
+    _Row(
+        *("f8e4m3fn", "f", 8, "float8_e4m3fn", (), (), 4, -9),
+        mlir="f8E4M3FN",
+        package="ml_dtypes",
+        sums_in="f32",
+        like="f16",
+        is_storage=True,
+    ),
+    _Row(
+        *("f8e5m2", "f", 8, "float8_e5m2", (), (), 3, -16),
+        mlir="f8E5M2",
+        package="ml_dtypes",
+        sums_in="f32",
+        like="f16",
+        is_storage=True,
+    ),
     _Row("f32", "f", 32, "float32", ("single",), ("float",), 24, -149, in_vectors=True, cuda_type=0),
     _Row("f64", "f", 64, "float64", ("double", "float"), ("double",), 53, -1074, in_vectors=True, cuda_type=1),
     _Row("c64", "c", 64, "complex64", mlir="complex<f32>", parts="f32", cuda_type=4),

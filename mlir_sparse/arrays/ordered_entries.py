@@ -86,7 +86,7 @@ def median(
     if groups.size == 0:
         raise ExtentError(f"expected an element or more for the median, but got shape {a.shape}")
     _, values, lanes = _ranked(groups)
-    kind = a.dtype if a.dtype.kind == "f" else REAL.numpy
+    kind = a.dtype if a.dtype.kind == "f" and a.dtype.itemsize > 1 else REAL.numpy
     negative = np.bincount(lanes[_before_zero(values)], minlength=groups.starts.size)
     middle = [_at_rank(groups, values, negative, rank) for rank in ((groups.size - 1) // 2, groups.size // 2)]
     found = np.mean(np.stack(middle).astype(kind), axis=0, dtype=kind)

@@ -17,6 +17,14 @@ struct Half {
 struct Bfloat {
   uint16_t bits;
 };
+// A real number of 8 bits: a sign, an exponent, and as many bits of its fraction as it says. Of E4M3FN, which has no
+// infinities, only a fraction and an exponent of ones alone are no number.
+template <int FRACTION, bool HAS_INFINITIES>
+struct Eighth {
+  uint8_t bits;
+};
+using E4m3fn = Eighth<3, false>;
+using E5m2 = Eighth<2, true>;
 // A truth value as NumPy has it: a byte of 0 or 1.
 struct Truth {
   uint8_t byte;
@@ -66,8 +74,53 @@ inline Half to_half(float value) {
   return {static_cast<uint16_t>(sign | (rounded >> 13))};
 }
 
+template <int FRACTION, bool INFINITIES>
+float to_float(Eighth<FRACTION, INFINITIES> v) {
+  constexpr int BIAS = (1 << (6 - FRACTION)) - 1;
+  constexpr uint32_t MOST = 0x7fu >> FRACTION; // the greatest exponent
+  const uint32_t sign = static_cast<uint32_t>(v.bits & 0x80u) << 24;
+  const uint32_t exponent = (v.bits & 0x7fu) >> FRACTION, fraction = v.bits & ((1u << FRACTION) - 1);
+  const bool last = exponent == MOST;
+  if (last && (INFINITIES ? fraction != 0 : fraction + 1 == 1u << FRACTION)) return bits_to_float(sign | 0x7fc00000u);
+  if (INFINITIES && last) return bits_to_float(sign | 0x7f800000u);
+  if (exponent != 0) return bits_to_float(sign | ((exponent + 127 - BIAS) << 23) | (fraction << (23 - FRACTION)));
+  const float quantum = bits_to_float(static_cast<uint32_t>(127 - BIAS + 1 - FRACTION) << 23);
+  const float subnormal = static_cast<float>(fraction) * quantum;
+  return sign ? -subnormal : subnormal;
+}
+
+// Rounds to nearest, ties to even, as ml_dtypes does: past the greatest number to infinity, or to what is no number.
+template <class V>
+struct Rounded;
+template <int FRACTION, bool INFINITIES>
+struct Rounded<Eighth<FRACTION, INFINITIES>> {
+  static Eighth<FRACTION, INFINITIES> from(float value) {
+    constexpr int BIAS = (1 << (6 - FRACTION)) - 1;
+    constexpr uint32_t MOST = INFINITIES ? (0x7fu >> FRACTION) << FRACTION : 0x7fu; // the first bits past all numbers
+    const uint32_t bits = float_to_bits(value), rest = bits & 0x7fffffffu;
+    const uint8_t sign = static_cast<uint8_t>((bits >> 24) & 0x80u);
+    if (rest > 0x7f800000u) return {static_cast<uint8_t>(sign | (INFINITIES ? 0x7eu : 0x7fu))};
+    constexpr uint32_t LEAST = static_cast<uint32_t>(127 - BIAS + 1) << 23; // the least number that is not subnormal
+    uint32_t rounded;
+    if (rest < LEAST) { // let the float adder do the rounding: the sum's last bit is a subnormal's
+      const uint32_t magic = static_cast<uint32_t>(127 - BIAS + 1 - FRACTION + 23) << 23;
+      rounded = float_to_bits(bits_to_float(rest) + bits_to_float(magic)) - magic;
+    } else {
+      const uint32_t shifted = rest - (static_cast<uint32_t>(127 - BIAS) << 23);
+      constexpr int DROPPED = 23 - FRACTION;
+      rounded = (shifted + (1u << (DROPPED - 1)) - 1 + ((shifted >> DROPPED) & 1u)) >> DROPPED;
+    }
+    return {static_cast<uint8_t>(sign | (rounded < MOST ? rounded : MOST))};
+  }
+};
+
 inline Half operator-(Half v) { return {static_cast<uint16_t>(v.bits ^ 0x8000u)}; }
 inline Bfloat operator-(Bfloat v) { return {static_cast<uint16_t>(v.bits ^ 0x8000u)}; }
+
+template <int FRACTION, bool INFINITIES>
+Eighth<FRACTION, INFINITIES> operator-(Eighth<FRACTION, INFINITIES> v) {
+  return {static_cast<uint8_t>(v.bits ^ 0x80u)};
+}
 
 // Every element type: its name, NumPy's, and what holds an element. All that depends on the type is made from this list.
 #define MLIR_SPARSE_ELEMENT_TYPES(TYPE)        \
@@ -81,6 +134,8 @@ inline Bfloat operator-(Bfloat v) { return {static_cast<uint16_t>(v.bits ^ 0x800
   TYPE(u64, uint64, uint64_t)                  \
   TYPE(f16, float16, Half)                     \
   TYPE(bf16, bfloat16, Bfloat)                 \
+  TYPE(f8e4m3fn, float8_e4m3fn, E4m3fn)        \
+  TYPE(f8e5m2, float8_e5m2, E5m2)              \
   TYPE(f32, float32, float)                    \
   TYPE(f64, float64, double)                   \
   TYPE(c64, complex64, std::complex<float>)    \
@@ -105,6 +160,10 @@ T add(T a, T b) {
 inline Truth add(Truth a, Truth b) { return {static_cast<uint8_t>((a.byte | b.byte) != 0)}; }
 inline Half add(Half a, Half b) { return to_half(to_float(a) + to_float(b)); }
 inline Bfloat add(Bfloat a, Bfloat b) { return to_bfloat(to_float(a) + to_float(b)); }
+template <int FRACTION, bool INFINITIES>
+Eighth<FRACTION, INFINITIES> add(Eighth<FRACTION, INFINITIES> a, Eighth<FRACTION, INFINITIES> b) {
+  return Rounded<Eighth<FRACTION, INFINITIES>>::from(to_float(a) + to_float(b));
+}
 
 // Runs f with a value of the element type of a name.
 template <class F>

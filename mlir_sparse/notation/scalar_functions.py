@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.dtypes import TRUTH, DType
+from mlir_sparse.dtypes import DTYPES, TRUTH, DType
 
 __all__ = ["FUNCTIONS", "SPELLINGS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 
@@ -142,8 +142,9 @@ _TABLE = (
     Function("isfinite", 1, "1 where the argument is neither infinite nor NaN", False, result="truth"),
     _of_reals("signbit", 1, "1 where the argument's sign is minus, that of -0.0 too", result="truth"),
     Function(TRUTH.name, 1, "1 where the argument is not zero, NaN included, else 0", True, result="truth"),
-    *(_cast(DType(name)) for name in DType.NAMES if name != TRUTH.name),
+    *(_cast(dtype) for dtype in DTYPES if dtype != TRUTH and not dtype.is_storage),
 )
+_STORED = {dtype.name: dtype for dtype in DTYPES if dtype.is_storage}
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}
 
@@ -159,6 +160,8 @@ def function_hint(name: str) -> str:
     >>> function_hint("sine")
     'did you mean `sin`?'
     """
+    if name in _STORED:
+        return f"{name} is stored alone: cast to {_STORED[name].accumulated_in}, and convert the result"
     near = _near(name.lower(), 0.6)
     return f"did you mean `{near[0]}`?" if near else f"the functions are {', '.join(FUNCTIONS)}"
 
@@ -169,7 +172,7 @@ def is_misspelt(name: str) -> bool:
     >>> is_misspelt("sine"), is_misspelt("arcsin"), is_misspelt("L2"), is_misspelt("table")
     (True, True, False, False)
     """
-    return name.isalpha() and bool(_near(name, 0.8))
+    return name in _STORED or (name.isalpha() and bool(_near(name, 0.8)))
 
 
 def _near(name: str, likeness: float) -> list[str]:

@@ -7,6 +7,7 @@ that can all be co-iterated.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from mlir_sparse.dtypes import INTEGER
 from mlir_sparse.encoding import Encoding
@@ -43,6 +44,7 @@ from mlir_sparse.plan.program_builder import Values, scheduled
 from mlir_sparse.plan.rewrite.negate_factors import NEGATE_FACTORS
 from mlir_sparse.plan.rewrite.sum_of_terms import Term, addends, assigned, combine, stored_indices, unites
 from mlir_sparse.plan.rewrite.sums_as_folds import SUMS_AS_FOLDS
+from mlir_sparse.plan.storage_types import between_conversions, stores_alone
 from mlir_sparse.program import FibreView, Position
 from mlir_sparse.spec import KernelSpec, entry_dtype, vanishes
 
@@ -64,7 +66,7 @@ _ACCUMULATION = {
 def plan(
     spec: KernelSpec, *, densified: bool = False, order: tuple[str, ...] | None = None, loops_only: bool = False
 ) -> Program:
-    """Plans a kernel.
+    """Plans a kernel: returns its steps, each with its reason.
 
     Args:
         spec: a kernel that passed `check_spec`.
@@ -72,13 +74,11 @@ def plan(
         order: the names of the index variables in loop order, outermost first; chosen by cost when absent.
         loops_only: whether to use loop nests only, as for a GPU, without native steps on entries.
 
-    Returns:
-        the steps, each with its reason.
-
     Raises:
-        UnsupportedError: for a case that no plan covers.
-        ScheduleError: for an order that is no permutation of the index variables.
+        UnsupportedError, ScheduleError: for a case that no plan covers, and an order of other index variables.
     """
+    if stores_alone(spec):
+        return between_conversions(spec, partial(plan, densified=densified, order=order), loops_only)
     assignment = spec.planned
     # Threads of a GPU have f32 accumulators in registers.
     wide = not loops_only and accumulates(spec.explicit.value)  # parts accumulate where the rest may not
@@ -88,8 +88,7 @@ def plan(
     planner.parts.make()
     value, final = planner.parts.read(assigned(assignment)), None
     if planner.values.output.dtype != spec.output.dtype:
-        final = Access(result, variables)
-        result = planner.values.fresh(result, "wide")
+        final, result = Access(result, variables), planner.values.fresh(result, "wide")
     if not loops_only and planner.picks.whole(Access(result, variables), value):
         pass
     elif is_about_entries(value := planner.values.applied(SUMS_AS_FOLDS, planner.picks.picked(value))):

@@ -164,7 +164,11 @@ class Executable:
         together = self._by_rows(extents)
         for step in self.steps if together is None else self.steps[: together[0]]:
             values[step.result] = run_step(step, values, extents)
-        return values[self.result] if together is None else together[1][1](values)
+        found = values[self.result] if together is None else together[1][1](values)
+        if out is None or found is out:
+            return found
+        np.copyto(out, found)  # by a last conversion
+        return out
 
 
 def _rounds(step: LinkedStep, result: str, parameters: Sequence[str]) -> tuple[str, Callable[[Any, Any], Any]] | None:
@@ -335,7 +339,7 @@ def _convert(value: Value, step: Conversion) -> Value:
     kind = step.type
     if kind.encoding is None:
         dense = value.to_numpy() if isinstance(value, SparseTensor) else value
-        return np.ascontiguousarray(dense, dtype=kind.dtype.numpy)
+        return np.asarray(narrowed(dense, kind.dtype), order="C")  # a scalar stays one
     encoding, value = kind.encoding, narrowed(value, kind.dtype)
     if isinstance(value, SparseTensor):
         return tensor(value, encoding, drop_zeros=True) if step.drop_zeros else value.convert(encoding)

@@ -46,6 +46,8 @@ def round_literals(value: Expr, dtypes: Mapping[str, DType], dtype: DType) -> Ex
     """
     if not any(isinstance(node, Literal) and isinstance(node.value, float | complex) for node in walk(value)):
         return value
+    if dtype.is_storage or any(kind.is_storage for kind in dtypes.values()):
+        return value  # which is computed in f32: literals are rounded there
     # Sums and products of f16 and bf16 are computed in f32, and so is the whole expression around them.
     sums = any(isinstance(node, Reduce | Fold) for node in walk(value))
     return _rounded_node(value, dtypes, dtype.accumulated_in if sums else dtype)

@@ -27,7 +27,8 @@ def element_types(comprehension: Comprehension, inputs: Mapping[str, DType]) -> 
     """Returns the element type of every tensor that is read or assigned.
 
     A tensor has one type: the one declared after `->`, or the common type of its initial value and all values assigned
-    to it. Literals and sizes are weak: `C(i) = 0` before `C(i) += A(i,k)` does not decide.
+    to it. Literals and sizes are weak: `C(i) = 0` before `C(i) += A(i,k)` does not decide. Values between statements
+    are not rounded to types that are stored alone.
 
     Raises:
         DTypeError: for an output with a narrower declared type than that of its values.
@@ -51,7 +52,8 @@ def element_types(comprehension: Comprehension, inputs: Mapping[str, DType]) -> 
                 source=comprehension.source,
                 span=next(output.span for output in comprehension.outputs if output.name == name),
             )
-    return kinds | declared
+    between = {name for name in found if name not in comprehension.results and kinds[name].is_storage}
+    return kinds | declared | {name: kinds[name].accumulated_in for name in between}
 
 
 def _strong(found: Mapping[str, DType | Literal]) -> dict[str, DType]:

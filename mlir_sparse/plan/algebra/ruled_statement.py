@@ -87,6 +87,8 @@ def ruled_statement(spec: KernelSpec) -> RuledStatement | None:
         spec: the statement.
     """
     explicit, kinds = spec.explicit, [kind for _, kind in spec.inputs]
+    if any(kind.dtype.is_storage for kind in (*kinds, spec.output)):  # it is one of other tensors, which are made first
+        return None
     other = _other_kind(explicit, spec)
     if other is not None:
         return RuledStatement(replace(explicit, value=other[1]), other[0])

@@ -142,7 +142,7 @@ def _arrays_of(source: SparseTensor) -> dict[str, Any]:
     if kind is None and block and min(block) > 0 and max(block) > 1 and plain == as_encoding("BSR", block=block):
         kind = "BSR"
     wide = all(width in (32, 64) for width in (encoding.pos_width, encoding.crd_width))
-    if kind is None or not wide or source.dtype.kind not in "biufc":
+    if kind is None or not wide or DType.of(source.dtype).package != "numpy":
         return _level_arrays(source)
     arrays: dict[str, Any] = {"data": storage.values.reshape(-1, *block) if kind == "BSR" else storage.values}
     if kind == "COO":
@@ -155,7 +155,7 @@ def _arrays_of(source: SparseTensor) -> dict[str, Any]:
 def _level_arrays(source: SparseTensor) -> dict[str, Any]:
     storage = source.storage
     values = storage.values
-    if values.dtype.kind not in "biufc":  # NumPy's files have no name for such types
+    if DType.of(values.dtype).package != "numpy":  # NumPy's files have no name for such types
         values = values.view(f"u{values.dtype.itemsize}")
     arrays: dict[str, Any] = {"encoding": str(source.encoding), "element_type": source.type.dtype.name}
     arrays |= {"shape": np.array(source.shape), "values": values}
