@@ -23,6 +23,7 @@ from mlir_sparse.notation import (
     index_vectors,
     shifted_gathers,
 )
+from mlir_sparse.notation.positional_products import POSITIONAL
 
 __all__ = ["VARIANTS"]
 
@@ -82,7 +83,9 @@ def _transposed(value: Any, order: tuple[int, ...], random: Random) -> Any:
 def _with_operands_transposed(call: Call, random: Random) -> Results:
     program = _program(call)
     held = [n for n in program.inputs if call.operands[n].ndim in (2, 3) and n != program.target.tensor]
-    if not held:
+    # Such a product is the first or the second subscript of an operand, as it is written.
+    is_positional = call.semiring is not None and call.semiring.partition("_")[2] in POSITIONAL
+    if not held or is_positional:
         raise NotApplicableError
     orders = {name: tuple(random.sample(range(n := call.operands[name].ndim), n)) for name in held}
     other = replace(program, value=_rewritten(program.value, orders), source=None)
