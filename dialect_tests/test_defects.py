@@ -19,6 +19,7 @@ from dialect_tests import oracle
 from dialect_tests.conforming import conforming
 from dialect_tests.kernel_cases import check_storage
 from mlir_sparse import pipeline
+from mlir_sparse._mlir.provider import bindings_name
 from mlir_sparse.pipeline import Pass, Pipeline
 
 BSR = "BSR(2, 3)"
@@ -378,7 +379,10 @@ def test_the_way_round_is_still_needed(name: str) -> None:
     """
     defect = DEFECTS[name]
     if defect.outcome is None:
-        assert compiled(name, defect.passes)
+        try:
+            assert compiled(name, defect.passes)
+        except ms.CompilerCrash:  # of builds with assertions, as those of LLVM 22 on PyPI: right as well
+            assert bindings_name() != "torch_mlir"
         return
     with pytest.raises(ms.CompileError) as caught:
         compiled(name, defect.passes)
