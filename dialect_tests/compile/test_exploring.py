@@ -91,7 +91,7 @@ def test_a_notebook_shows_the_page_in_a_frame(spmv: Any) -> None:
     found = re.search(r' srcdoc="([^"]*)"></iframe>$', frame)
     assert found is not None
     assert TIMES.sub("", unescape(found[1])) == TIMES.sub("", passes.html())
-    assert repr(passes) == "<41 snapshots of y(i) = A(i,j) * x(j)>"
+    assert repr(passes) == f"<{len(list(passes))} snapshots of y(i) = A(i,j) * x(j)>"
 
 
 def test_a_page_is_saved(spmv: Any, tmp_path: Path, page: str) -> None:

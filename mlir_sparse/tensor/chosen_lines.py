@@ -5,8 +5,6 @@ Lines are the elements with one coordinate along a dimension: rows and columns o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mlir_sparse.encoding import Encoding, LevelFormat
@@ -141,7 +139,7 @@ def _filtered(tensor: SparseTensor, level: int, mask: Array) -> SparseTensor:
     named = storage.coordinates[level]
     assert named is not None  # as the caller has seen
     first = level  # singleton levels list the entries of the compressed level above them
-    while encoding.level_types[first].format is LevelFormat.SINGLETON:
+    while encoding.level_types[first].functions.is_chained:
         first -= 1
     kept = mask[named]
     places = np.flatnonzero(kept)
@@ -173,13 +171,13 @@ def _below(
         coordinates: likewise.
     """
     for number in range(level, len(storage.level_sizes)):
-        kind: Any = storage.encoding.level_types[number].format
+        functions = storage.encoding.level_types[number].functions
         begins, named = storage.positions[number], storage.coordinates[number]
-        if kind is LevelFormat.DENSE:
+        if functions.has_full_loop:
             size = storage.level_sizes[number]
             places = (places[:, None] * size + np.arange(size)).reshape(-1)
             continue
-        if kind is LevelFormat.COMPRESSED:
+        if functions.is_segmented:
             assert begins is not None
             starts = begins[places].astype(np.int64)
             counts = begins[places + 1].astype(np.int64) - starts
