@@ -96,6 +96,25 @@ def test_code_that_does_not_load_is_compiled(compiled: list[str], harm: Callable
     assert compiled == [text]
 
 
+def test_code_goes_on_through_processes_that_it_does_not_fit(
+    compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "y(i) = A(i,j) * x(j)"
+    kernel, wanted = _called(text)
+    sent = pickle.dumps(kernel)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("mlir_sparse.pipeline.machine_key.cpu_features", lambda: frozenset({"fpu"}))
+        between = pickle.loads(sent)
+        np.testing.assert_array_equal(between(**CASES[text]), wanted)
+        sent_on = pickle.dumps(between)
+    sent_code._kept.clear()
+    del compiled[:]
+    again = pickle.loads(sent_on)
+    np.testing.assert_array_equal(again(**CASES[text]), wanted)
+    assert not compiled
+    assert len(again._sent()) == 2
+
+
 def test_kernels_that_were_not_called_are_compiled_ahead(compiled: list[str]) -> None:
     kernel = ms.compile("y(i) = A(i,j) * x(j) * 3", A=A.type, x="f64[?]")
     assert isinstance(kernel, Kernel)

@@ -32,6 +32,8 @@ class PortableKernel(StatementKernel):
     _builds: dict[tuple[Types, Rewriting | None], Build]
     _taken: dict[Types, Rewriting | None]
     _lock: Lock
+    # Code that came with it, which may fit processes that its own does not.
+    _received: tuple[runtime.SentCode, ...] = ()
 
     @abstractmethod
     def __init__(self, spec: KernelSpec, schedule: Schedule, settings: KernelSettings) -> None:
@@ -94,7 +96,13 @@ class PortableKernel(StatementKernel):
         """Returns the machine code of the variants that were called, for other processes."""
         with self._lock:
             builds = [self._builds[taken] for taken in self._taken.items() if taken in self._builds]
-        return tuple(code for build in builds if (code := build.sent) is not None)
+        own = [code for build in builds if (code := build.sent) is not None]
+        return tuple({**dict(self._received), **dict(own)}.items())
+
+    @property
+    def came_with_code(self) -> bool:
+        """Returns whether another process has sent machine code with the kernel, which pickles of it send on."""
+        return bool(self._received)
 
     def compile_ahead(self) -> None:
         """Compiles the kernel for the types that it was declared with, so that pickles of it have its machine code."""
@@ -106,4 +114,6 @@ def _unpickled(
     kind: type[_K], spec: KernelSpec, schedule: Schedule, settings: KernelSettings, sent: Sequence[runtime.SentCode]
 ) -> _K:
     runtime.keep_sent(sent)
-    return kind(spec, schedule, settings)
+    found = kind(spec, schedule, settings)
+    found._received = tuple(sent)
+    return found

@@ -88,8 +88,8 @@ class StatementPieces:
 
 
 def compile_ahead(kernel: CompiledKernel | None) -> None:
-    """Compiles a kernel before its first call; what fails to compile is named where it is called."""
-    if isinstance(kernel, Kernel):
+    """Compiles a kernel that has no code yet; what fails to compile is named where it is called."""
+    if isinstance(kernel, Kernel) and not kernel.came_with_code:
         with suppress(SparseError):
             kernel.compile_ahead()
 

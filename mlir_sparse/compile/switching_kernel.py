@@ -46,7 +46,7 @@ class _SwitchingKernel(Kernel):
 
     def __init__(self, kernel: Kernel, uses: tuple[VectorUse, ...]) -> None:
         super().__init__(kernel.spec, kernel.schedule, kernel._settings)
-        self._builds, self._lock = kernel._builds, kernel._lock
+        self._builds, self._lock, self._received = kernel._builds, kernel._lock, kernel._received
         self._uses = uses
         at = self._inputs.index
         self._places = tuple((at(use.vector), at(use.tensor)) for use in uses)
@@ -146,6 +146,7 @@ class _SwitchingKernel(Kernel):
     def __reduce__(self) -> tuple[Any, ...]:
         plain = Kernel(self.spec, self.schedule, self._settings)
         plain._builds, plain._lock, plain._taken = self._builds, self._lock, dict(self._taken)
+        plain._received = self._received
         return switching, (plain,)
 
 

@@ -25,7 +25,15 @@ import scipy.sparse as sp
 import mlir_sparse as ms
 import mlir_sparse.dask as msd
 
-__all__ = ["Walls", "cluster_of_two", "page_rank", "slow_worker", "statements", "transferred"]
+__all__ = [
+    "Walls",
+    "cluster_of_two",
+    "page_rank",
+    "slow_worker",
+    "statements",
+    "stopped_half_of_the_time",
+    "transferred",
+]
 
 STEPS = 20
 RANK = "y(i) = 0.85 * A(i,j) * x(j) + t"
@@ -246,7 +254,7 @@ def slow_worker(client: Any, pieces: int = 16, seconds: float = 0.2, rounds: int
         A = msd.from_source(
             _Slow(seconds, number), shape=(100 * pieces, 100), type="f64[?,?] CSR", cuts=range(0, 100 * pieces + 1, 100)
         )
-        with _stopped_half_of_the_time(slowed) if number % 2 else nullcontext():
+        with stopped_half_of_the_time(slowed) if number % 2 else nullcontext():
             start = time.perf_counter()
             ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=np.ones(100)).compute()
             taken[number % 2].append(time.perf_counter() - start)
@@ -267,7 +275,7 @@ class _Slow:
 
 
 @contextmanager
-def _stopped_half_of_the_time(process: int, period: float = 0.1) -> Iterator[None]:
+def stopped_half_of_the_time(process: int, period: float = 0.1) -> Iterator[None]:
     over = threading.Event()
 
     def stop_and_go() -> None:
