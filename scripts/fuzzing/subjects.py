@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dialect_tests import (
+    assign_cases,
     entries_cases,
     file_cases,
     large_cases,
@@ -58,6 +59,7 @@ _ON_CPU: Mapping[str, Subject] = {
     "many variables": Subject(wide_cases.cases, run, trial=_trial, share=0.05),
     "written": Subject(written_cases.cases, written_cases.run, trial=_trial),
     "large": Subject(large_cases.cases, large_cases.run, share=0.05),
+    "assigned parts": Subject(assign_cases.cases, assign_cases.run),
     "files": Subject(file_cases.cases, file_cases.run),
     "storage": Subject(storage_cases.cases, storage_cases.run),
     "objects": Subject(object_cases.cases, object_cases.run),
