@@ -124,7 +124,7 @@ class Kernel(PortableKernel):
             ExtentError: for shapes that do not fit together.
         """
         if self._has_vectors:
-            return self._call(self.bound(operands, named, out), out)
+            return self._with_made(self.bound(operands, named, out), out)
         last = self._last
         given = in_order(self.parameters, operands, named) if named else operands
         if last is not None and given is not None:
@@ -135,6 +135,15 @@ class Kernel(PortableKernel):
             if (converted := operand_check.with_tensors(given)) is not None:
                 return self(*converted, out=out)
         return self._call(self.bound(operands, named), out)
+
+    def _with_made(self, bound: Mapping[str, Any], out: Any) -> Result:
+        """Computes the result for operands by name, among which are those that calls make."""
+        if self._last is not None:
+            given = tuple(bound[name] for name in self._inputs)
+            found: Result | None = repeated(self._last.direct, given, out, self.spec.assignment, self._settings.instead)
+            if found is not None:
+                return found
+        return self._call(bound, out)
 
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result of a call like the last, for operands of any kind by position; None if they do not fit."""

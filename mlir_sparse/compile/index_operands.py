@@ -67,7 +67,8 @@ def shifted_places(gather: ShiftedGather, value: Any) -> Any:
         if not limits.min <= end <= limits.max:
             raise CoordinatesError(f"expected {gather} to hold positions of 64 bits, but got {end}")
     # Unsigned numbers wrap around, and sums within 64 bits back.
-    return array.astype(INTEGER.numpy) * gather.factor + gather.constant
+    places = array.astype(INTEGER.numpy, copy=False)
+    return (places if gather.factor == 1 else places * gather.factor) + gather.constant
 
 
 def _positions(length: int) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.buffer_arrays import cast_values
 
 __all__ = ["NarrowedCall", "narrowed"]
 
@@ -20,7 +21,7 @@ def narrowed(value: Array | SparseTensor, dtype: DType) -> Array | SparseTensor:
     if value.dtype == dtype.numpy:
         return value
     with np.errstate(over="ignore", under="ignore"):
-        return value.astype(dtype) if isinstance(value, SparseTensor) else value.astype(dtype.numpy)
+        return value.astype(dtype) if isinstance(value, SparseTensor) else cast_values(value, dtype)
 
 
 class NarrowedCall:

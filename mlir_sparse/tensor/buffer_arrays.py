@@ -6,6 +6,7 @@ Arguments are never written to. A copy is made only where the layout differs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,5 +136,14 @@ def cast_values(array: Array, dtype: DType) -> Array:
         raise DTypeError(f"expected numbers to store as {dtype}, but got {array.dtype}")
     if array.dtype.kind == "c" and not (dtype.is_truth or dtype.is_complex):
         raise DTypeError(f"expected real values for {dtype}, but got {array.dtype}: take .real or abs() first")
+    if array.dtype.itemsize == 1 and DType.of(array.dtype).is_storage:
+        return _numbers_of_bytes(array.dtype, target).take(array.view(np.uint8))  # in half the time of `astype`
     result: np.ndarray[Any, Any] = array.astype(target)
     return result
+
+
+@lru_cache(maxsize=64)
+def _numbers_of_bytes(source: np.dtype[Any], target: np.dtype[Any]) -> Array:
+    """Returns the numbers of all 256 bytes, of a type of 8 bits, in another type."""
+    with np.errstate(all="ignore"):
+        return np.arange(256, dtype=np.uint8).view(source).astype(target)
