@@ -347,6 +347,18 @@ def test_integers_of_other_widths_are_no_numpy_codes(kind: str) -> None:
         ms.module(f"func.func @f(%x: {kind}) {{ return }}").f(np.ones(3, np.int32))
 
 
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), "soon"])
+def test_a_timeout_is_a_number_of_seconds(timeout: object) -> None:
+    f = ms.module("func.func @f(%x: f64) -> f64 { return %x : f64 }").f
+    with pytest.raises(ms.OperandError, match="expected timeout as a number of seconds above 0, but got"):
+        f.in_child(1.0, timeout=timeout)  # type: ignore[arg-type]
+
+
+def test_passes_are_text_or_a_list() -> None:
+    with pytest.raises(ms.OperandError, match="expected a pipeline as text, or a list of passes, but got 3"):
+        ms.opt("func.func @f() { return }", 3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("lanes", [-1, 1 << 40])
 def test_a_number_of_lanes_has_bounds(lanes: int) -> None:
     with pytest.raises(ms.OperandError, match=f"expected 0 to 1024 lanes, but got {lanes}"):

@@ -48,3 +48,4 @@ def test_without_a_configuration_the_way_out_is_named(tmp_path: Path) -> None:
     (tmp_path / "passes.mlir").write_text(PASSES)
     said = _ran(tmp_path)
     assert f"mlir-sparse lit-init {tmp_path}" in said
+    assert "def runtest" not in said  # no traceback

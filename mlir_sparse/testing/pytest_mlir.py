@@ -86,8 +86,8 @@ class MlirTest(pytest.Item):
                 raise _FailedError(ran.stdout + ran.stderr)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any, **options: Any) -> Any:
-        """Returns what lit printed, where a test failed."""
-        if isinstance(excinfo.value, _FailedError):
+        """Returns what lit printed where a test failed, or what it lacks to run one."""
+        if isinstance(excinfo.value, _FailedError | pytest.UsageError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *arguments, **options)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlir_sparse.errors import OperandError
 
-__all__ = ["integer_of", "integers_of", "path_of", "several_of", "shown", "text_of"]
+__all__ = ["integer_of", "integers_of", "path_of", "seconds_of", "several_of", "shown", "text_of"]
 
 # A bound on the length of any list of arguments: axes, extents, names.
 _MOST = 10_000
@@ -56,6 +56,21 @@ def integers_of(given: object, what: str) -> tuple[int, ...]:
     return tuple(
         integer_of(one, f"each of {what}") for one in several_of(given, f"{what} as several integers, such as (2, 3)")
     )
+
+
+def seconds_of(given: Any, what: str) -> float:
+    """Returns an argument that must be a number of seconds above 0; see `text_of`.
+
+    >>> seconds_of(3, "a timeout")
+    3.0
+    """
+    try:
+        seconds = float("nan") if isinstance(given, str | bytes) else float(given)
+    except (TypeError, ValueError):
+        seconds = float("nan")
+    if not seconds > 0:
+        raise OperandError(f"expected {what} as a number of seconds above 0, but got {shown(given)}")
+    return seconds
 
 
 def several_of(given: object, what: str) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from mlir_sparse.runtime import Machine
 from mlir_sparse.runtime.operand_check import as_output
 from mlir_sparse.runtime.program_memory import CallFrame
 from mlir_sparse.runtime.program_values import DenseValue, ProgramValue, result_of_type, value_of_type
+from mlir_sparse.text.given_arguments import seconds_of
 from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.source_text import Source
 
@@ -176,6 +177,7 @@ class ModuleFunction:
             named: likewise.
 
         Raises:
+            OperandError: for a timeout that is no number of seconds.
             ProgramError: if the program dies, or runs past its time; as a call otherwise.
         """
 
@@ -186,7 +188,7 @@ class ModuleFunction:
             except SparseError as error:
                 return 0, pickle.dumps((None, error), protocol=pickle.HIGHEST_PROTOCOL)
 
-        end = in_child(work, timeout)
+        end = in_child(work, None if timeout is None else seconds_of(timeout, "timeout"))
         if end.timed_out:
             raise ProgramError(f"expected {self.name} to end within {timeout:g} s, but it did not: raise timeout=")
         if end.status or not end.content:  # a program may also end its process by itself

@@ -13,7 +13,7 @@ from mlir_sparse.pipeline.opt_options import OptOptions
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.process.child_process import in_child
-from mlir_sparse.text.given_arguments import text_of
+from mlir_sparse.text.given_arguments import several_of, text_of
 from mlir_sparse.text.module_text import decoded_module
 
 __all__ = ["opt"]
@@ -31,6 +31,7 @@ def opt(source: Any, passes: str | Sequence[str]) -> str:
             in, such as `["canonicalize", "sparsification{parallelization-strategy=none}"]`.
 
     Raises:
+        OperandError: for what is neither a module nor passes.
         ModuleError: for a module that does not parse or verify.
         CompileError: for passes that are not there, and if one fails.
         CompilerCrash: if one kills the process.
@@ -47,7 +48,7 @@ def opt(source: Any, passes: str | Sequence[str]) -> str:
         inside = text_of(passes, "a pipeline").strip().removeprefix("builtin.module(")
         items = list(pass_items(inside.removesuffix(")") if inside != passes.strip() else inside))
     else:
-        items = [text_of(one, "a pass") for one in passes]
+        items = [text_of(one, "a pass") for one in several_of(passes, "a pipeline as text, or a list of passes")]
     end = in_child(lambda: (0, pickle.dumps(_transformed(content, name, items))))
     if end.status:
         pipeline = f"builtin.module({','.join(items)})"
