@@ -85,12 +85,12 @@ def main() -> int:
     if not given.tests:
         parser.error("expected the folder mlir/test of a release of LLVM in MLIR_UPSTREAM_TESTS or --tests")
     failed = 0
-    first, count = map(int, given.share.split("/"))
+    first, step = map(int, given.share.split("/"))
     print(f"upstream: with {given.tools or f'mlir-sparse on {bindings_name()}'}")
     for suite in given.suites:
         expected = causes_of(suite, "llvm" if given.tools else bindings_name())
         found = []
-        for one in verdicts(suite, Path(given.tests), given.names, (first, count), given.jobs, given.tools):
+        for one in verdicts(suite, Path(given.tests), given.names, (first, step), given.jobs, given.tools):
             found.append(one)
             known = expected.get(f"{one.test} [{one.configuration}]") or expected.get(one.test)
             if one.cause:
