@@ -21,6 +21,7 @@ from mlir_sparse.errors import TooLargeError
 from mlir_sparse.process.available_memory import available_bytes, in_units, plenty
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
+from mlir_sparse.runtime.clean_workspaces import give_back, take_workspace
 
 __all__ = ["SparseResultLayout", "assemble", "compute"]
 
@@ -133,9 +134,9 @@ class SparseResultLayout:
 
     def workspace(self, sizes: Sequence[int]) -> list[Array]:
         """Returns the zeroed workspace of a row: values, a tree of bits over them, places of a scattered row."""
-        first = self.arguments[len(self.kinds) :]
         lengths = self.workspace_lengths(sizes)
-        return [_native.reserve(length, dtype, zeroed=True) for length, dtype in zip(lengths, first, strict=False)]
+        first = len(self.kinds)
+        return take_workspace(lengths, self.arguments[first : first + len(lengths)])
 
     def workspace_lengths(self, sizes: Sequence[int]) -> list[int]:
         """Returns the lengths of the workspace's arrays."""
@@ -223,10 +224,13 @@ def _filled(
 ) -> tuple[list[int], list[int]] | None:
     """Fills buffers; returns the number of entries in each level, and of unused places in front of them."""
     if target.chunks < 2:
-        control = _control(sizes, target.capacities, target.limit)
-        if not launcher.fill(arguments, [*target.buffers, *layout.workspace(sizes), control]):
+        control, workspace = _control(sizes, target.capacities, target.limit), layout.workspace(sizes)
+        if not launcher.fill(arguments, [*target.buffers, *workspace, control]):
             return None
-        return _counts(layout, sizes, control), [0] * len(sizes)
+        counts = _counts(layout, sizes, control)
+        if all(count <= capacity for count, capacity in zip(counts, target.capacities, strict=True)):
+            give_back(workspace)
+        return counts, [0] * len(sizes)
     lengths, both = layout.workspace_lengths(sizes), any(target.front)
     buffers, capacities = target.buffers, target.capacities
     found = launcher.join(arguments, target.chunks, buffers, capacities, both, sizes, lengths, target.limit)
