@@ -36,7 +36,12 @@ def test_pieces_of_a_grid_are_sent_images_and_nothing_else(storage: str, pieces:
     images = sum(8 * np.unique(part.indices).size for part in parts)
     assert _sent(y) == (images if pieces > 1 else x.nbytes)
     if pieces > 1:
-        assert f"{images / 1024:.3g} KiB of images" in msd.explain("y(i) = A(i,j) * x(j)", A=A, x=x)
+        told = msd.explain("y(i) = A(i,j) * x(j)", A=A, x=x)
+        assert f"{images / 1024:.3g} KiB of images" in told
+        assert told.startswith("cut along i: axis 0 of A; each piece reads of x what A names; results follow")
+        chunked = msd.explain("y(i) = A(i,j) * x(j)", A=A, x=da.from_array(x, chunks=512))
+        assert f"  {pieces} tasks and " in chunked
+        assert " that send, " in chunked
 
 
 @pytest.fixture(autouse=True)

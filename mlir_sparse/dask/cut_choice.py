@@ -31,7 +31,18 @@ Bounds = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutChoice:
-    """Cuts with the bounds of pieces along each, and the bytes that they move."""
+    """Cuts with the bounds of pieces along each, and the bytes that they move.
+
+    Args:
+        cuts: the cuts.
+        bounds: where pieces begin along each, and the extent.
+        rechunked: the bytes that cutting operands anew moves.
+        whole: those that several pieces read.
+        images: those of images that are sent in place of wholes.
+        reduced: those of results that are combined.
+        named: the operands of which images are sent, by the name of the part that names them.
+        sends: the tasks that send images.
+    """
 
     cuts: ComposedCut
     bounds: tuple[Bounds, ...]
@@ -39,6 +50,8 @@ class CutChoice:
     whole: int
     images: int
     reduced: int
+    named: Mapping[str, str]
+    sends: int
 
     @property
     def moved(self) -> int:
@@ -51,8 +64,11 @@ class CutChoice:
                  "of images, which pieces read in place of wholes": self.images,
                  "of results that are combined": self.reduced}  # fmt: skip
         told = ", ".join(f"{in_units(nbytes)} {what}" for what, nbytes in parts.items() if nbytes)
-        tasks = prod(len(ends) - 1 for ends in self.bounds)
-        return f"{self.cuts}\n  {tasks} tasks, {told or 'nothing moves'}"
+        tasks = f"{prod(len(ends) - 1 for ends in self.bounds)} tasks"
+        if self.sends:
+            tasks += f" and {self.sends} that send"
+        cuts = self.cuts.cuts[0].described(self.named) if len(self.bounds) == 1 else self.cuts
+        return f"{cuts}\n  {tasks}, {told or 'nothing moves'}"
 
 
 def cut_choices(
@@ -165,7 +181,9 @@ def _choice(
         extents = extents_of(operands, statement)
         cells = prod(extents.get(index, 1) for index in statement.target.indices)
         reduced = 8 * cells * prod(count for count, cut in zip(counts, cuts.cuts, strict=True) if cut.axis is None)
-    return CutChoice(cuts, tuple(bounds), sum(rechunked.values()), whole, images, reduced)
+    named = {name: one.image.part for name, one in sent.items()}
+    sends = sum(one.count(values[name]) for name, one in sent.items())
+    return CutChoice(cuts, tuple(bounds), sum(rechunked.values()), whole, images, reduced, named, sends)
 
 
 def extents_of(operands: Mapping[str, Any], statement: Assignment) -> Mapping[IndexVar, int]:

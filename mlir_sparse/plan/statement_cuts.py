@@ -108,13 +108,24 @@ class StatementCut:
         halo = self.halos.get(name)
         return f"axis {self.parts[name]} of {self.operand(name)}{'' if halo is None else f' ({halo})'}"
 
-    def __str__(self) -> str:
-        cut = ", ".join(map(self._cut_text, self.parts))
-        kept = f"; each piece reads all of {listed([self.operand(name) for name in self.whole])}" if self.whole else ""
+    def described(self, named: Mapping[str, str]) -> str:
+        """Returns the cut as text.
+
+        Args:
+            named: operands of which each piece reads what a part names, in place of all, by the name of that part.
+        """
+        cut = ", ".join(f"axis {axis} of {self.operand(name)}" for name, axis in self.parts.items())
+        whole = [self.operand(name) for name in self.whole if name not in named]
+        read = [f"all of {listed(whole)}"] if whole else []
+        read += [f"of {self.operand(name)} what {self.operand(part)} names" for name, part in named.items()]
+        kept = f"; each piece reads {listed(read)}" if read else ""
         if self.axis is not None:
             return f"along {self.variable}: {cut}{kept}; results follow one another along axis {self.axis}"
         how = self.combine.value if isinstance(self.combine, ReduceOp) else getattr(self.combine, "name", "")
         return f"along {self.variable}: {cut}{kept}; results are combined by {how}"
+
+    def __str__(self) -> str:
+        return self.described({})
 
 
 def cuts(assignment: Assignment, ring: Semiring = PLUS_TIMES) -> dict[str, StatementCut | str]:
