@@ -21,6 +21,7 @@ from mlir_sparse.notation import (
     is_index_vector,
     reads,
 )
+from mlir_sparse.spec.check_types import check_rank
 
 __all__ = ["Ranges", "check_inside_target", "extent_of", "find_ranges", "infer_ranges", "terms_of"]
 
@@ -66,6 +67,8 @@ def _found(
     axes = list(_axes(assignment, shapes))
     if target is None and has_affine_target(assignment):
         target = shapes.get(assignment.target.tensor)
+    if target is not None:
+        check_rank(assignment, assignment.target, target)
     ranges: Ranges = {r.variable: (r.low.constant, max(r.low.constant, r.high.constant)) for r in assignment.ranges}
     unresolved = dict.fromkeys(variable for variable in assignment.indices if variable not in ranges)
     floor = set(assignment.indices if strict else assignment.target.indices)
@@ -101,6 +104,7 @@ def _axes(assignment: Assignment, shapes: Mapping[str, Shape]) -> Iterator[tuple
             continue
         # The target has no shape yet if this statement determines it.
         if access.tensor in shapes or access.tensor != assignment.target.tensor:
+            check_rank(assignment, access, shapes[access.tensor])
             yield from _axes_of(access, shapes[access.tensor])
 
 

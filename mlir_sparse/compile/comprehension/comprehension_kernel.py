@@ -40,6 +40,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import bind_parameters, in_order, shape_text
+from mlir_sparse.spec.check_types import check_rank
 from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.spec.range_rewriting import without_ranges
 from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
@@ -108,8 +109,6 @@ class ComprehensionKernel(CompiledKernel):
         # Compiled statements stay in this process, like a Kernel's machine code.
         return type(self), (self.comprehension, self.types, self._storage, self._compile, self._sketches)
 
-    # -- calls ---------------------------------------------------------------------------------------------------
-
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the outputs.
 
@@ -177,8 +176,6 @@ class ComprehensionKernel(CompiledKernel):
     def depends_on_data(self) -> bool:
         """Returns whether data decides how its statements are computed."""
         return self._sketches is not None
-
-    # -- statements to kernels -----------------------------------------------------------------------------------
 
     def _steps(self, values: Mapping[str, Any], out_shapes: Mapping[str, tuple[int, ...]]) -> PreparedSteps:
         """Returns the statements ready to run on operands."""
@@ -260,8 +257,6 @@ class ComprehensionKernel(CompiledKernel):
         storage = self._storage.get(last) if last is not None else None
         return computed_output(written, statement, types, self._dtypes[statement.target.tensor], storage)
 
-    # -- properties ----------------------------------------------------------------------------------------------
-
     def _unknown(self) -> tuple[str, ...]:
         """Returns the sizes and parameters that statements need, but no type determines."""
         sizes = solve_sizes(self.comprehension, {name: kind.shape for name, kind in self.types.items()})
@@ -280,6 +275,8 @@ class ComprehensionKernel(CompiledKernel):
             # Take a length of 0: each statement has the same text if it reads a part of an axis or all of it.
             ranges = {variable: (lows.get(variable, 0),) * 2 for variable in statement.indices}
             kinds.update(made_types(statement, kinds))
+            for access in statement.reads:
+                check_rank(statement, access, kinds[access.tensor].shape)
             shapes = {name: (0,) * kind.rank for name, kind in kinds.items()}
             part = without_ranges(statement, ranges, shapes, lambda name: is_sparse(kinds[name]))
             types = tuple((p.name, kinds[p.tensor]) for p in part.parts)

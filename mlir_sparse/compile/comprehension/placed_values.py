@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import Assignment, AssignOp, ReduceOp, has_affine_target
+from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.spec.statement_shapes import RangedStatement, placed_statement
 from mlir_sparse.spec.variable_ranges import terms_of
 
@@ -42,6 +44,7 @@ def with_part(placed: RangedStatement, present: Any, values: Array) -> Array:
     op = placed.statement.op if has_affine_target(placed.statement) else AssignOp.ASSIGN
     narrow = bool(placed.summed) and DType.of(values.dtype).kind == "f" and values.dtype.itemsize < _WIDE.itemsize
     dtype = _WIDE if narrow else values.dtype
+    check_fits(math.prod(placed.shape) * dtype.itemsize, f"{target.tensor}, which ends with the last of `{target}`")
     whole = np.zeros(placed.shape, dtype) if present is None else np.array(present, dtype, order="C")
     if not values.size:
         return whole.astype(values.dtype, copy=False)
