@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,33 @@ func.func @times(%A: {kind}, %x: {x}, %y: {y}) -> {y} {{
             start = np.ones(extents_given[:-1])
             np.testing.assert_array_equal(times(ms.tensor(A, stored), vector, start), A @ vector + 1)
     np.testing.assert_array_equal(times(A, vector, start, convert=True), A @ vector + 1)
+
+
+LOOP = f"""
+#A = {encoding(LEVELS["CSR"])}
+#S = {encoding(LEVELS["CSR"], slices=True)}
+func.func @count(%A: tensor<?x?xf64, #A>, %o: index, %n: index) -> index {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = scf.for %i = %c0 to %n step %c1 iter_args(%k = %c0) -> index {{
+    %S = tensor.extract_slice %A[%o, 1] [99, 99] [1, 1] : tensor<?x?xf64, #A> to tensor<99x99xf64, #S>
+    %1 = sparse_tensor.number_of_entries %S : tensor<99x99xf64, #S>
+    %2 = arith.addi %k, %1 : index
+    scf.yield %2 : index
+  }}
+  return %0 : index
+}}
+"""
+
+
+def test_copies_of_slices_are_freed_and_checked() -> None:
+    count = ms.module(LOOP).count
+    A = ms.tensor(np.ones((100, 100)), encoding(LEVELS["CSR"]))
+    assert count(A, 1, 1) == 99 * 99
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert count(A, 0, 2000) == 2000 * 99 * 99  # 160 kB each
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+    with pytest.raises(ms.ProgramError, match="expected a slice inside of its tensor in") as caught:
+        count(A, 2, 1)
+    assert caught.value.line is not None
+    assert "tensor.extract_slice %A" in LOOP.splitlines()[caught.value.line - 1]

@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mlir_sparse._mlir import ir, pass_manager
+from mlir_sparse.errors import SparseError
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.operation_index import Seen
+
+if TYPE_CHECKING:
+    from mlir_sparse.encoding import Encoding
 
 __all__ = ["copy_slices"]
 
@@ -125,6 +130,7 @@ def _copy(op: ir.Operation) -> None:
         return  # the sparsifier refuses it
     with ir.InsertionPoint(op), op.location:
         offsets, sizes, strides = _bounds(op)
+        _expect_inside(source, (offsets, sizes, strides))
         open_sizes = [size for size, extent in zip(sizes, kind.shape, strict=True) if extent == _OPEN]
         empty = build.operation("tensor.empty", kind, *open_sizes)
         loop = ir.Operation.create("sparse_tensor.foreach", results=[kind], operands=[source, empty], regions=1)
@@ -139,6 +145,22 @@ def _copy(op: ir.Operation) -> None:
     _free_behind(op, complete)
     op.results[0].replace_all_uses_with(complete)
     op.erase()
+
+
+def _expect_inside(source: ir.Value, bounds: tuple[Sequence[ir.Value], ...]) -> None:
+    """Writes the assertion that a slice lies in its tensor, as there is one for each slice of a dense tensor."""
+    zero, one = build.constant(0), build.constant(1)
+    truths = []
+    for axis, (offset, size, stride) in enumerate(zip(*bounds, strict=True)):
+        extent = build.operation("tensor.dim", build.index_type(), source, build.constant(axis))
+        last = build.add(offset, build.multiply(build.subtract(size, one), stride))
+        held = build.conjunction([build.compare("ult", offset, extent), build.compare("ult", last, extent)])
+        truths += [
+            build.compare("sge", size, zero),
+            build.bits_of("ori", build.compare("eq", size, zero), held),
+        ]
+    message = ir.StringAttr.get(f"expected a slice inside of its tensor in {_EXTRACT}")
+    ir.Operation.create("cf.assert", operands=[build.conjunction(truths)], attributes={"msg": message})
 
 
 def _inserted(
@@ -178,10 +200,43 @@ def _free_behind(op: ir.Operation, made: ir.Value) -> None:
     uses = list(op.results[0].uses)
     if not all(use.owner.name in _READS and not _is_output(use) for use in uses):
         return
+    storage = _encoding_of(made)
+    if storage is None:
+        return
     block = op.operation.block
     end = list(block.operations)[-1]
     with ir.InsertionPoint(end), op.location:
-        ir.Operation.create("bufferization.dealloc_tensor", operands=[made])
+        for buffer in _buffers_of(made, storage):
+            ir.Operation.create("memref.dealloc", operands=[buffer])
+
+
+def _encoding_of(made: ir.Value) -> Encoding | None:
+    from mlir_sparse.encoding import encoding  # few programs take slices: the compiler's process loads it for them
+
+    try:
+        return encoding(str(ir.RankedTensorType(made.type).encoding))
+    except SparseError:
+        return None
+
+
+def _buffers_of(made: ir.Value, storage: Encoding) -> Iterator[ir.Value]:
+    """Yields all buffers of a tensor. The sparsifier's `bufferization.dealloc_tensor` frees none of them."""
+    from mlir_sparse.encoding.buffer_layout import level_buffers  # likewise
+
+    widths = {"positions": storage.pos_width, "coordinates": storage.crd_width}
+    for array in level_buffers(storage):
+        width = widths[array.kind]
+        kind = ir.MemRefType.get([_OPEN], ir.IntegerType.get_signless(width) if width else build.index_type())
+        if len(array.levels) > 1:
+            yield build.operation("sparse_tensor.coordinates_buffer", kind, made)
+        else:
+            level = ir.IntegerAttr.get(build.index_type(), array.level)
+            yield build.operation(f"sparse_tensor.{array.kind}", kind, made, level=level)
+    yield build.operation("sparse_tensor.values", ir.MemRefType.get([_OPEN], _element_of(made)), made)
+
+
+def _element_of(made: ir.Value) -> ir.Type:
+    return ir.RankedTensorType(made.type).element_type
 
 
 def _is_output(use: ir.OpOperand) -> bool:
