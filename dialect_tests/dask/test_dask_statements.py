@@ -120,6 +120,41 @@ def test_files_and_functions_are_read_by_tasks(tmp_path: Path) -> None:
         msd.from_source(lambda low, high: D, shape=D.shape, type="f64[?,?] CSR", cuts=[0, 300])
 
 
+def test_what_no_chunk_can_be_is_refused_by_name() -> None:
+    A = msd.from_tensor(ms.tensor(D), pieces=2)
+    unknown = da.from_array(x, chunks=100)
+    unknown = unknown[unknown > 0.5]
+    text = "y(i) = A(i,j) * x(j)"
+    for given, error, message in (
+        ({"x": unknown}, ms.OperandError, r"expected chunks of known sizes, but got x .*compute_chunk_sizes"),
+        ({"x": x, "q": x}, ms.UnknownTensorError, "q"),
+        ({"x": x, "along": ()}, ms.UnsupportedError, "one variable or more to cut along"),
+        ({"x": da.from_array(np.array(["a"] * 300), chunks=100)}, ms.DTypeError, "str32"),
+        ({"x": x[:-1]}, ms.ExtentError, "300 .*299"),
+    ):
+        with pytest.raises(error, match=message):
+            msd.evaluate(text, A=A, **given)
+    for pieces, along in ((2.5, None), ("2", None), ((), None), (2, 7), (2, -1), (True, None)):
+        with pytest.raises(ms.OperandError, match=r"expected one piece or more|a dimension from 0 to 1"):
+            msd.from_tensor(ms.tensor(D), pieces=pieces, along=along)
+    for cuts in ([], [0.0, 400.0], "0400", [0, 10.5, 400]):
+        with pytest.raises(ms.OperandError, match=r"expected (integers for cuts=|cuts that ascend from 0 to 400)"):
+            msd.from_source(lambda low, high: D[low:high], shape=D.shape, type="f64[?,?] CSR", cuts=cuts)
+
+
+def test_chunks_of_unlike_types_are_those_of_one_or_refused() -> None:
+    upper = msd.from_tensor(ms.tensor(D[:200], "CSR"), pieces=2)
+    narrow = ms.tensor(D[:2, :40], ms.encoding("CSR").with_widths(8, 8))
+    found = msd.evaluate("y(i) = A(i,j) * x(j)", A=msd.from_tensor(narrow, pieces=2), x=x[:40])
+    np.testing.assert_allclose(found.compute(scheduler="synchronous"), D[:2, :40] @ x[:40])
+    single = da.concatenate([upper, msd.from_tensor(ms.tensor(D[200:].astype("f4"), "CSR"), pieces=2)])
+    found = msd.evaluate("y(i) = A(i,j) * x(j)", A=single, x=x).compute(scheduler="synchronous")
+    np.testing.assert_allclose(found, D @ x, rtol=1e-6)
+    mixed = da.concatenate([upper, msd.from_tensor(ms.tensor(D[200:], "CSC"), pieces=1)])
+    with pytest.raises(ms.OperandError, match=r"expected A stored as .* but got"):
+        msd.evaluate("y(i) = A(i,j) * x(j)", A=mixed, x=x).compute(scheduler="synchronous")
+
+
 def test_tasks_of_pieces_are_small() -> None:
     A = msd.from_tensor(ms.tensor(D), pieces=5)
     graph = dict(msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x).__dask_graph__())

@@ -30,8 +30,10 @@ Place = tuple[int, ...]  # of a chunk: its number along each dimension
 
 
 def type_of_chunks(value: Any) -> TensorType:
-    """Returns the type of an operand, of a dask.array from its meta."""
-    own = value._meta if isinstance(value, dask.array.Array) else value
+    """Returns the type of an operand; of a dask.array that of its chunks, or of its meta where none is at hand."""
+    own = value
+    if isinstance(value, dask.array.Array):  # Dask slices a meta, which then has widths of its own
+        own = next(iter(chunks_at_hand(value).values()), value._meta)
     if isinstance(own, SparseTensor):
         return own.type
     return TensorType(DType.of(value.dtype), (None,) * value.ndim)

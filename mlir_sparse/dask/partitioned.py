@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise, product
+from operator import index
 from typing import Any
 
 import dask.array
@@ -60,10 +61,12 @@ def from_tensor(whole: Any, /, *, pieces: int | Sequence[int] = 8, along: int | 
 
 def _cut_dimensions(given: SparseTensor, pieces: int | Sequence[int], along: int | None) -> dict[int, list[int]]:
     """Returns where chunks begin along each dimension that is cut, and the extent."""
-    counts = [pieces] if isinstance(pieces, int) else list(pieces)
-    if any(isinstance(count, bool) or not isinstance(count, int) or count < 1 for count in counts):
+    counts: list[Any] = list(pieces) if isinstance(pieces, Sequence) else [pieces]
+    if not counts or any(isinstance(count, bool) or not isinstance(count, int) or count < 1 for count in counts):
         raise OperandError(f"expected one piece or more, but got pieces={pieces!r}")
     if isinstance(pieces, int):
+        if along is not None and not (isinstance(along, int) and 0 <= along < given.ndim):
+            raise OperandError(f"expected along= a dimension from 0 to {given.ndim - 1}, but got {along!r}")
         parts = source(given, along=along)
         return {parts.axis: parts.balanced(pieces)}
     if len(counts) != given.ndim or along is not None:
@@ -127,9 +130,9 @@ def from_source(
     """
     size = nbytes if nbytes is not None or isinstance(given, TensorSource) or cuts is None else 0
     parts = source(given, along=along, shape=shape, type=type, nbytes=size)
-    bounds = _bounds(parts, chunk_bytes) if cuts is None else [int(cut) for cut in cuts]
+    bounds = _bounds(parts, chunk_bytes) if cuts is None else _integers(cuts)
     extent = parts.shape[parts.axis]
-    if bounds[0] != 0 or bounds[-1] != extent or any(low > high for low, high in pairwise(bounds)):
+    if not bounds or bounds[0] != 0 or bounds[-1] != extent or any(low > high for low, high in pairwise(bounds)):
         raise OperandError(f"expected cuts that ascend from 0 to {extent}, but got {bounds}")
     label = f"read {parts!r}"
     name = f"{before_dash(label)}-{tokenize(parts, bounds)}"
@@ -140,6 +143,13 @@ def from_source(
     sizes = [parts.nbytes_between(low, high) for low, high in pairwise(bounds)]
     pieces = pieces_of(label, [bounds], [parts.axis], [sizes])
     return array_of_chunks(name, tasks, [], parts.shape, parts.type, [parts.axis], [bounds], pieces)
+
+
+def _integers(cuts: Sequence[int]) -> list[int]:
+    try:
+        return [index(cut) for cut in cuts]
+    except TypeError:
+        raise OperandError(f"expected integers for cuts=, but got {cuts!r}") from None
 
 
 def _bounds(parts: TensorSource, limit: int) -> list[int]:

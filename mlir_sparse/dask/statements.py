@@ -20,6 +20,7 @@ from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.runtime import operand_check
+from mlir_sparse.spec import check_names
 
 __all__ = ["evaluate", "explain", "iterate"]
 
@@ -62,6 +63,8 @@ def evaluate(
     """
     statement, operands, ring = _read(text, tensors, semiring, named)
     wanted = [along] if isinstance(along, str) else along
+    if wanted is not None and not wanted:
+        raise UnsupportedError("expected one variable or more to cut along, but got none: leave along= out")
     choices, reasons = cut_choices(statement, operands, ring, wanted)
     if not choices:
         raise UnsupportedError(f"expected a statement that can be cut, but got {statement}\n  " + "\n  ".join(reasons))
@@ -138,5 +141,12 @@ def _read(
         for name, value in given.items()
         if name not in operators
     }
+    for name, value in operands.items():
+        if isinstance(value, dask.array.Array) and any(extent != extent for extent in value.shape):
+            raise OperandError(
+                f"expected chunks of known sizes, but got {name} of shape {value.shape}: "
+                f"call {name}.compute_chunk_sizes() before"
+            )
     operands = with_made_operands(statement, operands)
+    check_names(statement, tuple(operands))
     return statement, operands, ring

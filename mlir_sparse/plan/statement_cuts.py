@@ -114,7 +114,7 @@ class StatementCut:
         Args:
             named: operands of which each piece reads what a part names, in place of all, by the name of that part.
         """
-        cut = ", ".join(f"axis {axis} of {self.operand(name)}" for name, axis in self.parts.items())
+        cut = ", ".join(map(self._cut_text, self.parts))
         whole = [self.operand(name) for name in self.whole if name not in named]
         read = [f"all of {listed(whole)}"] if whole else []
         read += [f"of {self.operand(name)} what {self.operand(part)} names" for name, part in named.items()]
