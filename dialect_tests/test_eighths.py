@@ -84,6 +84,8 @@ def test_results_are_rounded_once(name: str, storage: str) -> None:
             np.testing.assert_allclose(_wide(found), _wide(expected), rtol=2.0**-2)
         else:
             _agree(found, expected)
+    whether = ms.evaluate("y(i) and= x(i) > 0", x=x, y=np.ones(7, kind))  # truth values from a target of numbers
+    np.testing.assert_array_equal(whether, f > 0)
     out = np.ones(6, kind)
     assert ms.evaluate("y(i) += A(i,j) * x(j)", A=A, x=x, y=out, out=out) is out
     _agree(out, (1 + F @ f).astype(kind))

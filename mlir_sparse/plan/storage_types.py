@@ -49,12 +49,13 @@ def between_conversions(spec: KernelSpec, plan: Callable[[KernelSpec], Program],
     names = {name: generated_name(name, _ROLE) for name, kind in types.items() if kind.dtype.is_storage}
     target = spec.assignment.target
     result, rounds = target.tensor, spec.output.dtype.is_storage
-    if result in types or not rounds:
-        result = generated_name(result, "result") if result in types else result
-    inner = names.setdefault(target.tensor, generated_name(target.tensor, _ROLE)) if rounds else target.tensor
+    if result in types:
+        result = generated_name(result, "result")
+    if rounds:
+        names.setdefault(target.tensor, generated_name(target.tensor, _ROLE))
     computed = plan(
         KernelSpec(
-            _renamed(spec.assignment, {**names, target.tensor: inner}),
+            _renamed(spec.assignment, names),
             tuple((names.get(name, name), _computed(kind)) for name, kind in spec.inputs),
             _computed(spec.output),
         )
@@ -88,7 +89,7 @@ def _computed(kind: TensorType) -> TensorType:
 
 def _renamed(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
     """Returns a statement that reads and assigns tensors by other names."""
-    target = replace(assignment.target, tensor=names[assignment.target.tensor])
+    target = _access(assignment.target, names)
     exists = tuple(_access(access, names) for access in assignment.exists)
     return replace(assignment, target=target, value=_expression(assignment.value, names), exists=exists)
 
