@@ -119,6 +119,12 @@ def taken(value: Any, places: Places | None, axis: int, low: int = 0) -> Any:
         return None
     if not isinstance(value, SparseTensor):
         return np.ascontiguousarray(np.asarray(value)[(slice(None),) * axis + (places,)])
+    all_of_it = isinstance(places, slice) and (places.start, places.stop) == (0, value.shape[axis])
+    if closes_up(value.encoding, axis) and isinstance(places, slice):
+        run: SparseTensor = value if all_of_it else value[(slice(None),) * axis + (places,)]
+        return run  # which shares entries with the chunk
+    if all_of_it:
+        return _Lines(low, value)
     wanted = np.arange(places.start, places.stop) if isinstance(places, slice) else places
     if closes_up(value.encoding, axis):
         return lines_closed_up(value, axis, wanted)
