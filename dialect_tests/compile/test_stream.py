@@ -412,6 +412,16 @@ def test_an_array_for_the_result_may_share_memory_with_operands(text: str) -> No
     np.testing.assert_allclose(out, wanted)
 
 
+def test_an_array_for_the_result_may_be_memory_of_the_source() -> None:
+    held = np.arange(1.0, 25.0)
+    positions, columns = np.arange(0, 25, 4, dtype=np.int32), np.tile(np.arange(4, dtype=np.int32), 6)
+    A = ms.SparseTensor.from_levels("CSR", (6, 4), [None, positions], [None, columns], held)
+    wanted = ms.evaluate("y(i) = A(i,j)", A=A)
+    assert np.shares_memory(A.storage.values, held)
+    found = ms.stream("y(i) = A(i,j)", A=ms.source(A), memory=400, out=held[18:])  # values of the last rows
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_arrays_for_results_and_operands_that_do_not_fit_are_refused() -> None:
     A = _function(lambda low, high: S[low:high])
     for text, extent in (("y(i) = A(i,j)", 12), ("y(j) = A(i,j)", 7)):

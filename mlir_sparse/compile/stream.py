@@ -132,7 +132,8 @@ def stream(
 
 def _is_apart(target: np.ndarray[Any, Any], operands: Mapping[str, Any]) -> bool:
     """Returns whether an array shares no memory with operands, which later pieces read too."""
-    return operand_check.is_apart(target, [one for one in operands.values() if not isinstance(one, TensorSource)])
+    held = [one.resident if isinstance(one, TensorSource) else one for one in operands.values()]
+    return operand_check.is_apart(target, [one for one in held if one is not None])
 
 
 def _in_place(

@@ -50,7 +50,7 @@ class _Resident(TensorSource):
 
     def __init__(self, whole: SparseTensor, axis: int) -> None:
         self._whole, self.axis, self.shape, self.type = whole, axis, whole.shape, whole.type
-        self.unit = whole.encoding.block_of(axis)
+        self.unit, self.resident = whole.encoding.block_of(axis), whole
 
     def read(self, low: int, high: int) -> SparseTensor:
         self._check_range(low, high)

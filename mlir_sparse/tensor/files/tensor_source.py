@@ -25,6 +25,7 @@ class TensorSource(ABC):
         axis: the dimension along which parts are read.
         unit: what bounds of parts are multiples of, save the last: a block size.
         reads_ranges: whether a small part is read in little time, and without calling what a user wrote.
+        resident: the tensor whose memory parts share; None where each is read into memory of its own.
     """
 
     shape: tuple[int, ...]
@@ -32,6 +33,7 @@ class TensorSource(ABC):
     axis: int = 0
     unit: int = 1
     reads_ranges: bool = False
+    resident: SparseTensor | None = None
 
     @abstractmethod
     def read(self, low: int, high: int) -> SparseTensor:
