@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,9 @@ def test_saving_needs_no_linker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.skipif(shutil.which("ld") is None, reason="makes libraries, which takes a linker")
 def test_libraries_are_loaded_as_objects_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_native, "loads_objects", False)
-    path, again = tmp_path / "k.msk", tmp_path / "again.msk"
+    path, again, scratch = tmp_path / "k.msk", tmp_path / "again.msk", tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     ms.compile("y(i) = 5 * x(i)", x="f64[?]").save(path)
     with zipfile.ZipFile(path) as archive:
         assert "0.so" in archive.namelist()
@@ -156,6 +159,7 @@ def test_libraries_are_loaded_as_objects_are(tmp_path: Path, monkeypatch: pytest
     np.testing.assert_array_equal(loaded(np.ones(2)), [5.0, 5.0])
     loaded.save(again)
     np.testing.assert_array_equal(ms.load(again)(np.ones(2)), [5.0, 5.0])
+    assert not list(scratch.iterdir())  # processes that are killed would leave what lives as long as they do
 
 
 def test_code_that_is_none_is_refused(tmp_path: Path) -> None:

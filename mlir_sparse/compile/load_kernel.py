@@ -39,7 +39,7 @@ def load(path: str | os.PathLike[str]) -> Kernel:
         return _loaded(path, *runtime.read_archive(path, cpu_features()))
 
 
-def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[bytes | str]) -> Kernel:
+def _loaded(path: str | os.PathLike[str], index: Mapping[str, Any], codes: Sequence[runtime.SavedCode]) -> Kernel:
     pickled = base64.b64decode(index["pickled"])  # as trustworthy as the machine code beside it
     assignment = pickle.loads(pickled) if pickled else notation.parse(index["assignment"])
 

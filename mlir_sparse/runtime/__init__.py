@@ -23,14 +23,14 @@ from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, w
 
 if TYPE_CHECKING:
     from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
-    from mlir_sparse.runtime.saved_kernels import SAVED, machine_of, read_archive, write_archive
+    from mlir_sparse.runtime.saved_kernels import SAVED, SavedCode, machine_of, read_archive, write_archive
     from mlir_sparse.runtime.symbolic_numeric import assemble, compute
 else:
     __getattr__ = at_first_use(
         __name__,
         {
             "jit": ("CompiledModule", "assembly", "llvm_ir"),
-            "saved_kernels": ("SAVED", "machine_of", "read_archive", "write_archive"),
+            "saved_kernels": ("SAVED", "SavedCode", "machine_of", "read_archive", "write_archive"),
             "symbolic_numeric": ("assemble", "compute"),
         },
     )
@@ -46,6 +46,7 @@ __all__ = [
     "LoadedObject",
     "Machine",
     "NoCode",
+    "SavedCode",
     "SentCode",
     "SparseResultLayout",
     "assemble",

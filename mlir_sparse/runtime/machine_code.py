@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import Protocol
 
 from mlir_sparse import _native
@@ -109,22 +111,25 @@ class NoCode:
 
 @dataclass(frozen=True)
 class LoadedLibrary:
-    """Machine code from a shared library; lives as long as the process."""
+    """Machine code from a shared library, given as the bytes of its file; lives as long as the process."""
 
-    path: str
+    content: bytes
     names: Sequence[str]
     addresses: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        library = ctypes.CDLL(self.path)
+        with tempfile.TemporaryDirectory(prefix="mlir-sparse-") as folder:
+            file = Path(folder, "kernel.so")
+            file.write_bytes(self.content)
+            library = ctypes.CDLL(str(file))  # mapped from now on, whether the file is there or not
         found = {name: getattr(library, symbol_of(name)) for name in self.names}
         addresses = {name: ctypes.cast(symbol, ctypes.c_void_p).value or 0 for name, symbol in found.items()}
         object.__setattr__(self, "addresses", addresses)
 
     def object_file(self) -> bytes:
         """Raises UnsupportedError: the code is not relocatable any more."""
-        raise UnsupportedError(f"expected code that was not linked, but got the library {self.path}")
+        raise UnsupportedError("expected code that was not linked, but got a shared library")
 
     def kept_code(self) -> bytes:
         """Raises UnsupportedError: another process is given the library."""
-        raise UnsupportedError(f"expected code that was not linked, but got the library {self.path}")
+        raise UnsupportedError("expected code that was not linked, but got a shared library")

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlir_sparse import _native
 from mlir_sparse.disk import refusing, replacing
@@ -26,13 +26,25 @@ from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machin
 from mlir_sparse.runtime.saved_index import FORMAT, check_digest, check_index, digest_of
 from mlir_sparse.text.shortened import shortened
 
-__all__ = ["SAVED", "machine_of", "read_archive", "write_archive"]
+__all__ = ["SAVED", "SavedCode", "machine_of", "read_archive", "write_archive"]
 
 SAVED = "a kernel written by Kernel.save"
 """What is expected in a file."""
 _INDEX = "kernel.json"
 # Linkers, in the order tried.
 _LINKERS = (("ld", "-shared"), ("cc", "-shared"), ("gcc", "-shared"), ("clang", "-shared"), ("ld.lld", "-shared"))
+
+
+class SavedCode(NamedTuple):
+    """The machine code of a specialisation.
+
+    Args:
+        name: that of its file in the archive: an object file's, `.o`, or a shared library's.
+        content: the bytes of the file.
+    """
+
+    name: str
+    content: bytes
 
 
 def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machines: Sequence[Machine]) -> None:
@@ -61,7 +73,8 @@ def write_archive(path: str | os.PathLike[str], index: Mapping[str, Any], machin
 def _code_file(machine: Machine, folder: Path, number: int) -> Path:
     object_file, library = folder / f"{number}.o", folder / f"{number}.so"
     if isinstance(machine, LoadedLibrary):
-        return Path(shutil.copyfile(machine.path, library))
+        library.write_bytes(machine.content)
+        return library
     object_file.write_bytes(machine.object_file())
     if _native.loads_objects or not machine.addresses:
         return object_file
@@ -82,11 +95,11 @@ def _link(object_file: Path, library: Path) -> Path:
     raise UnsupportedError(f"expected one of {names} on PATH to save a kernel, but got none: install binutils")
 
 
-def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tuple[dict[str, Any], list[bytes | str]]:
+def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tuple[dict[str, Any], list[SavedCode]]:
     """Reads a file of kernels.
 
     Returns:
-        the index, and the code of each specialisation: an object file, or the path of a shared library.
+        the index, and the code of each specialisation.
 
     Raises:
         FileFormatError: for any other file.
@@ -104,17 +117,10 @@ def read_archive(path: str | os.PathLike[str], features: frozenset[str]) -> tupl
                 f"expected {shortened(absent[0])} in {os.fspath(path)}, but got no such code: save it again"
             )
         check_digest(path, index, map(archive.read, index["codes"]))
-        return index, [_code(archive, name) for name in index["codes"]]
+        return index, [SavedCode(name, archive.read(name)) for name in index["codes"]]
 
 
-def _code(archive: zipfile.ZipFile, name: str) -> bytes | str:
-    if name.endswith(".o"):
-        return archive.read(name)
-    # dlopen maps the file, so it must outlive this call.
-    return archive.extract(name, tempfile.mkdtemp(prefix="mlir-sparse-"))
-
-
-def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Sequence[str]) -> Machine:
+def machine_of(path: str | os.PathLike[str], code: SavedCode, functions: Sequence[str]) -> Machine:
     """Loads machine code that `read_archive` returned.
 
     Raises:
@@ -124,7 +130,8 @@ def machine_of(path: str | os.PathLike[str], code: bytes | str, functions: Seque
     if not functions:
         return NoCode()
     try:
-        return LoadedObject(code, functions) if isinstance(code, bytes) else LoadedLibrary(code, functions)
+        loaded = LoadedObject if code.name.endswith(".o") else LoadedLibrary
+        return loaded(code.content, functions)
     except (ValueError, OSError, AttributeError) as error:
         raise FileFormatError(f"expected machine code in {os.fspath(path)}, but got: {error}") from None
     except RuntimeError as error:
