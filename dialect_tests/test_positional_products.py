@@ -62,9 +62,6 @@ def test_what_has_no_position_is_refused() -> None:
     assert "notation:1:11" in str(caught.value)
     with pytest.raises(ms.NotationError, match=r"firsti, .* but got 'min_thirdi'"):
         ms.semiring("min_thirdi")
-    source = ms.source(lambda low, high: ms.tensor(A[low:high]), shape=(3, 3), type="f64[?,?] CSR", nbytes=100)
-    with pytest.raises(ms.UnsupportedError, match="expected a semiring of values for a statement in pieces"):
-        ms.stream("y(i) = A(i,j) * x(j)", A=source, x=np.ones(3), semiring="min_firsti")
 
 
 def test_results_accumulate_by_other_operators() -> None:

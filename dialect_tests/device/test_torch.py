@@ -93,7 +93,7 @@ def test_the_memory_is_shared_and_ordered_behind_the_stream_of_pytorch(gpu: Gpu,
         ({"requires_grad": True}, "expected x without gradients"),
         ({"conjugate": True}, "expected x as it is stored, but got a conjugate view"),
         ({"contiguous": False}, r"expected x in C order, but got shape \(2, 3\) with strides \(1, 2\)"),
-        ({"dtype": "torch.float8_e4m3fn"}, r"float8_e4m3fn.* \(operand x\)"),
+        ({"dtype": "torch.float8_e5m2fnuz"}, r"float8_e5m2fnuz.* \(operand x\)"),
     ],
 )
 def test_what_kernels_do_not_read_is_refused(gpu: Gpu, torch: Any, changed: dict[str, Any], rule: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.dtypes import DType
+from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.notation.ast import Access, Expr
 from mlir_sparse.notation.notation_parser import parse
 from mlir_sparse.notation.rebuild import substitute
@@ -118,7 +118,7 @@ DERIVATIVES: dict[str, Derivative] = {
     "isinf": _STEPS,
     "isfinite": _STEPS,
     "signbit": _STEPS,
-    **{name: _of_cast(DType(name)) for name in DType.NAMES},
+    **{dtype.name: _of_cast(dtype) for dtype in DTYPES if not dtype.is_storage},
 }
 """Every function of notation, each with the cotangents of its arguments."""
 
