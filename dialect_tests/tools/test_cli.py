@@ -253,6 +253,14 @@ def test_formats_prints_every_preset() -> None:
     assert "storage: positions[1], coordinates[1], values" in run("formats", "CSR").stdout
 
 
+def test_formats_prints_any_encoding() -> None:
+    text = run("formats", "BSR(2, 3)", "CSR(unordered)", "soa_coo", "(i, j) -> (j : compressed, i : dense)").stdout
+    titles = [paragraph.splitlines()[0] for paragraph in text.strip().split("\n\n")]
+    named = ("BSR(2, 3): (i", "CSR(unordered): (i", "SoA-COO: ", "(i, j) -> (j : compressed, i : dense)")
+    assert [title.startswith(name) for title, name in zip(titles, named, strict=True)] == [True] * 4
+    assert text.count("runs as stored: ") == 4
+
+
 def test_doctor_finds_what_the_tests_use() -> None:
     text = run("doctor").stdout
     for line in ("mlir_sparse", "Python", "native module", "numpy", "MLIR bindings", "kernel cache", "CUDA driver"):
@@ -291,6 +299,7 @@ def test_doctor_finds_what_the_tests_use() -> None:
         ),
         (("convert", "absent.mtx", "out.tns"), "absent.mtx"),
         (("formats", "CSQ"), "did you mean CSR"),
+        (("formats", "(i) -> (i : compresed)"), "unknown level format: compresed"),
         (("frobnicate",), "No such command"),
     ],
 )

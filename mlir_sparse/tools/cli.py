@@ -307,7 +307,10 @@ for _command in (explore, opt, runner, lit_init, update_checks, migrate, split):
 @main.command()
 @click.argument("names", nargs=-1)
 def formats(names: tuple[str, ...]) -> None:
-    """Prints presets (all, or those named): attribute text, storage arrays, and what works with them."""
+    """Prints formats: attribute text, storage arrays, and what works with them.
+
+    NAMES are presets, also with parameters such as "BSR(2, 2)", maps, or attribute text; all presets by default.
+    """
     for text in describe_formats(names):
         click.echo(text)
 

@@ -1,4 +1,4 @@
-"""`mlir-sparse formats`: each preset, its storage, and the kernels that support it."""
+"""`mlir-sparse formats`: each preset, or any encoding, its storage, and the kernels that support it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlir_sparse.plan import plan
 from mlir_sparse.program import Conversion
 from mlir_sparse.spec import KernelSpec, infer_output
 
-__all__ = ["describe_format", "describe_formats", "table", "works_with"]
+__all__ = ["describe_encoding", "describe_format", "describe_formats", "table", "works_with"]
 
 # Common kernels by rank. A, and C as a target, have the preset's storage; all else is dense.
 KERNELS: dict[int, dict[str, str]] = {
@@ -45,21 +45,40 @@ _SIGNS = {"runs as stored": "●", "converts first": "in", "converts the result"
 
 
 def describe_formats(names: Iterable[str] = ()) -> Iterator[str]:
-    """Yields a paragraph for each preset, or for the named ones.
+    """Yields a paragraph for each preset, or for the formats that are named.
+
+    Args:
+        names: presets, also with parameters (`BSR(2, 2)`, `CSR(unordered)`), maps, or attribute text.
 
     Raises:
-        UnknownPresetError: for a name that is no preset.
+        UnknownPresetError: for a name that is no preset, with the nearest ones.
+        EncodingSyntaxError: for text outside the grammar, with a caret.
     """
-    presets = [find_preset(name)[0] for name in names] or list(PRESETS.values())
-    for preset in presets:
-        yield describe_format(preset) + "\n"
+    for name in names or PRESETS:
+        is_written = "(" in name or "<" in name
+        yield (describe_encoding(name) if is_written else describe_format(find_preset(name)[0])) + "\n"
 
 
 def describe_format(preset: Preset) -> str:
     """Returns the description of a preset: attribute text, levels, storage arrays and kernels."""
-    value = encoding(preset.name)
+    return _described(f"{preset.name}: {preset.doc} ({_ranks(preset)})", encoding(preset.name))
+
+
+def describe_encoding(text: str) -> str:
+    """Returns the description of an encoding, given as `encoding` takes it.
+
+    >>> print(describe_encoding("BSR(2, 2)"))
+    BSR(2, 2): (i, j) -> (i floordiv 2 : dense, j floordiv 2 : compressed, i mod 2 : dense, j mod 2 : dense)
+    ...
+    """
+    value = encoding(text)
+    title, *_ = value.describe().splitlines()
+    return _described(title, value)
+
+
+def _described(title: str, value: Encoding) -> str:
     _, *rest = value.describe().splitlines()
-    lines = [f"{preset.name}: {preset.doc} ({_ranks(preset)})", f"  {value}", *rest]
+    lines = [title, f"  {value}", *rest]
     found = works_with(value)
     for how in dict.fromkeys(found.values()):
         lines.append(f"  {how}: {', '.join(name for name, other in found.items() if other == how)}")
