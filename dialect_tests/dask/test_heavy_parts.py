@@ -101,6 +101,18 @@ def test_divisions_of_every_element_type(dtype: Any) -> None:
         np.testing.assert_array_equal(_array(computed), _array(whole))
 
 
+@pytest.mark.parametrize("storage", ["CSR", "COO", "DCSR", "BSR(3, 4)", "(i, j) -> (i : dense, j : loose_compressed)"])
+def test_divisions_see_values_that_change_in_place(storage: str) -> None:
+    whole = ms.tensor(D, storage)
+    A = msd.from_tensor(whole, pieces=PIECES)
+    found = msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    np.testing.assert_array_equal(found.compute(scheduler="threads"), D @ x)
+    whole.storage.values[:] *= 2
+    np.testing.assert_array_equal(found.compute(scheduler="threads"), 2 * D @ x)
+    again = msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x)
+    np.testing.assert_array_equal(again.compute(scheduler="threads"), 2 * D @ x)
+
+
 def test_iterations_have_the_same_divisions() -> None:
     square = np.zeros((100, 100))
     square[3] = 1
@@ -135,14 +147,13 @@ def test_what_is_linear(text: str, linear: bool) -> None:
 
 
 def test_divisions_end_with_their_parts() -> None:
-    from mlir_sparse.dask import heavy_parts
+    from mlir_sparse.dask.kept_while import _kept
 
     gc.collect()
-    before = len(heavy_parts._known)
+    before = len(_kept)
     A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=PIECES)
     first, again = (msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x) for _ in range(2))
-    kept = len(heavy_parts._known)
-    assert kept > before
+    assert len(_kept) > before
     del A, first, again
     gc.collect()
-    assert len(heavy_parts._known) == before
+    assert len(_kept) == before

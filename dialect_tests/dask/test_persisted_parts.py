@@ -40,10 +40,10 @@ def _persisted(whole: Any, folder: Path, cuts: list[int]) -> Any:
 
 @pytest.mark.timeout(200)
 def test_persisted_parts_are_asked_for_their_images_once(cluster: Any, tmp_path: Path) -> None:
-    from mlir_sparse.dask import part_facts
+    from mlir_sparse.dask.kept_while import _kept
 
     A = _persisted(GRID, tmp_path, list(range(0, N + 1, 128)))
-    before = len(part_facts._kept)
+    before = len(_kept)
     chunked = da.from_array(x, chunks=128)
     for text, named, wanted in (
         ("y(i) = A(i,j) * x(j)", {"x": chunked}, GRID @ x),
@@ -59,10 +59,10 @@ def test_persisted_parts_are_asked_for_their_images_once(cluster: Any, tmp_path:
     sends = [key for key in dict(step.dask.layers[step.name]) if str(key[0]).endswith("-send")]
     assert len(sends) == 2 * 7  # of chunks beside: all of a part's own is read, and others have nothing to send
     assert len(dict(step.dask.layers[step.name])) == len(sends) + 8 + 1  # nothing is asked again
-    assert len(part_facts._kept) > before
+    assert len(_kept) > before
     del A, found, steps, step
     gc.collect()
-    assert len(part_facts._kept) == before
+    assert len(_kept) == before
 
 
 @pytest.mark.timeout(200)

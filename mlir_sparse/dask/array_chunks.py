@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dask.array
 import numpy as np
 
+from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.tensor import SparseTensor
@@ -99,18 +99,12 @@ def nbytes_of(value: Any) -> int:
     return int(value.nbytes)
 
 
-_joined: dict[tuple[int, ...], np.ndarray[Any, Any]] = {}
-"""Arrays by the identities of the chunks that they were joined of, while these live: for all pieces of a process."""
-
-
 def joined_here(chunks: Sequence[np.ndarray[Any, Any]], axis: int) -> np.ndarray[Any, Any]:
     """Returns chunks joined along an axis, once for all pieces that a process computes with them; it is read-only."""
-    key = (axis, *map(id, chunks))
-    found = _joined.get(key)
-    if found is None:
+
+    def made() -> np.ndarray[Any, Any]:
         found = np.concatenate(chunks, axis)
         found.flags.writeable = False
-        for chunk in chunks:  # another may get the identity of one that has ended
-            weakref.finalize(chunk, _joined.pop, key, None)
-        _joined[key] = found
-    return found
+        return found
+
+    return kept_while(tuple(chunks), ("joined", axis), made)

@@ -6,7 +6,6 @@ divided by stored entries, inside of rows too: each division has the part's shap
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import getitem
@@ -16,19 +15,18 @@ import numpy as np
 from dask.base import tokenize
 
 from mlir_sparse.dask.array_chunks import Place, chunk_futures, chunks_at_hand
+from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dask.part_facts import asked_of_parts, kept_with_parts
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Negate, Reduce, ReduceOp, walk
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.other_values import all_are_elements
 
 __all__ = ["divided_parts", "is_linear"]
 
 _HEAVY = 1.05
 """The bytes of a part that is divided, as a multiple of an equal share."""
 _ROUNDS = 8
-
-_known: dict[tuple[int, int], list[SparseTensor]] = {}
-"""Divisions, by the identity of the part and their number, while the part lives: loops ask for them at each step."""
 
 
 def divided_parts(cuts: ComposedCut, arrays: Mapping[str, Any]) -> tuple[str, dict[Place, list[Any]]] | None:
@@ -60,7 +58,7 @@ def divided_parts(cuts: ComposedCut, arrays: Mapping[str, Any]) -> tuple[str, di
     found, dealt = dict[Place, list[Any]](), 0
     for place, count in counts.items():
         own = _divided(at_hand[place], count) if at_hand else _divided_elsewhere(futures[place], count, dealt)
-        if own is not None:
+        if own:
             found[place] = own
             dealt += count
     return (chosen, found) if found else None
@@ -115,21 +113,32 @@ def _reads(node: Expr, name: str) -> bool:
 
 
 def _divided(part: SparseTensor, count: int) -> list[SparseTensor]:
-    key = (id(part), count)
-    if key not in _known:
+    """Returns a part's divisions, on its own values; none where those were copies, as of blocks with padding.
+
+    A program that changes values in place sees the other parts change: a copy would keep what it was made of.
+    """
+
+    def made() -> list[SparseTensor]:
         found = _division(part, count)
-        weakref.finalize(part, _known.pop, key, None)
-        _known[key] = found
-    return _known[key]
+        shared = all(np.shares_memory(one.storage.values, part.storage.values) for one in found)
+        return found if shared else []
+
+    return kept_while((part,), ("divisions", count), made)
 
 
 def _division(part: SparseTensor, count: int) -> list[SparseTensor]:
+    """Returns tensors of a part's shape with equal shares of its entries; they share its values if that can be."""
     coordinates, values = part.to_coo()
-    bounds = np.linspace(0, len(values), count + 1).astype(np.int64)
-    return [
-        tensor((coordinates[:, low:high], values[low:high]), part.encoding, shape=part.shape)
-        for low, high in pairwise(bounds.tolist())
-    ]
+    shared = not part.storage.view and all_are_elements(part)
+    made = list[SparseTensor]()
+    for low, high in pairwise(np.linspace(0, len(values), count + 1).astype(np.int64).tolist()):
+        numbers = np.arange(low, high)
+        one = tensor((coordinates[:, low:high], numbers), part.encoding, shape=part.shape)
+        if shared and np.array_equal(one.storage.values, numbers):  # packing kept the order of the entries
+            made.append(one.with_values(part.storage.values[low:high]))
+        else:
+            made.append(tensor((coordinates[:, low:high], values[low:high]), part.encoding, shape=part.shape))
+    return made
 
 
 def _divided_elsewhere(part: Any, count: int, first: int) -> list[Any] | None:

@@ -8,7 +8,6 @@ others a task tells where a part's image lies, and tasks send that from each chu
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -29,6 +28,7 @@ from mlir_sparse.dask.image_values import (
     stored_coordinates,
     taken,
 )
+from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dask.part_facts import image_share, places_kept
 from mlir_sparse.notation import reads
 from mlir_sparse.plan.statement_cuts import Image, StatementCut
@@ -49,8 +49,6 @@ _KEPT = 32
 
 _known: OrderedDict[tuple[str, int], list[Array] | None] = OrderedDict()
 """Coordinates that parts store, by the name of their array and the axis: loops ask for them again at each step."""
-_counted: dict[tuple[int, int], Array] = {}
-"""Entries of each line of a tensor, by its identity and the axis, while it lives."""
 
 
 class SentImage(Protocol):
@@ -286,11 +284,7 @@ def _expanded(image: Image, value: Any) -> ExpandedOperand:
 def _entries_of_lines(value: Any, axis: int) -> Array | None:
     """Returns how many entries each line of an operand at hand has; None of others, and of arrays."""
     if isinstance(value, SparseTensor):
-        key = (id(value), axis)
-        if key not in _counted:
-            weakref.finalize(value, _counted.pop, key, None)
-            _counted[key] = entries_of_each_line(value, axis)
-        return _counted[key]
+        return kept_while((value,), ("entries", axis), lambda: entries_of_each_line(value, axis))
     chunks = chunks_at_hand(value)
     if not chunks:
         return None

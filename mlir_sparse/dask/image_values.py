@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.kept_buffers import buffer_for
+from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.chosen_lines import closes_up, entries_in_lines, lines_closed_up, lines_spread_out
@@ -23,9 +23,6 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Places: TypeAlias = slice | Array
 """Ascending coordinates: those of grids follow one another."""
 
-_known: dict[tuple[int, int], Array | None] = {}
-"""Coordinates by the identity of the part and the axis, while the part lives: loops ask for them at each step."""
-
 
 def stored_coordinates(part: SparseTensor, axis: int) -> Array | None:
     """Returns the coordinates of an axis that a part stores, ascending; None where it does not list them.
@@ -34,12 +31,7 @@ def stored_coordinates(part: SparseTensor, axis: int) -> Array | None:
     >>> stored_coordinates(tensor([[0.0, 1.0, 0.0], [0.0, 2.0, 3.0]], "CSR"), 1).tolist()
     [1, 2]
     """
-    key = (id(part), axis)
-    if key not in _known:
-        found = _stored(part, axis)
-        weakref.finalize(part, _known.pop, key, None)
-        _known[key] = found
-    return _known[key]
+    return kept_while((part,), ("coordinates", axis), lambda: _stored(part, axis))
 
 
 def _stored(part: SparseTensor, axis: int) -> Array | None:

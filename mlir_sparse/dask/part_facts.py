@@ -6,7 +6,6 @@ asked of them waits until they are there, and is kept with them for the next ste
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from operator import getitem
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from dask.base import tokenize
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.array_chunks import Place, chunk_futures, chunk_sources
 from mlir_sparse.dask.image_values import lengths, places_in_chunks, stored_coordinates
+from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
@@ -28,8 +28,6 @@ _FAILED = ("error", "cancelled", "lost")
 
 _T = TypeVar("_T")
 
-_kept: dict[tuple[Any, ...], Any] = {}
-"""What was asked of persisted parts, while their futures live."""
 _shares: dict[tuple[str, int], float] = {}
 """Of arrays whose parts sources read, by name and axis."""
 
@@ -95,13 +93,7 @@ def kept_with_parts(futures: Sequence[Any], key: tuple[Any, ...], made: Callable
     if not futures or any(one.status in _FAILED for one in futures):
         return None
     first = futures[0]
-    whole = (id(first), *key)
-    if whole not in _kept:
-        found = made(first.client)
-        weakref.finalize(first, _kept.pop, whole, None)
-        _kept[whole] = found
-    known: _T = _kept[whole]
-    return known
+    return kept_while((first,), ("persisted", *key), lambda: made(first.client))
 
 
 def _persisted(part: Any, axis: int, ends: Sequence[int]) -> _PersistedPlaces | None:
