@@ -13,6 +13,7 @@ import scipy.sparse
 
 import mlir_sparse as ms
 from dialect_tests import oracle
+from dialect_tests.as_array import as_array
 
 UNEQUAL = np.array([0.5, 1, 0, 256, np.nan])
 RANDOM = np.random.default_rng(3)
@@ -21,12 +22,8 @@ F = np.where(RANDOM.random((6, 6)) < 0.5, RANDOM.standard_normal((6, 6)) / 8, 0)
 X = RANDOM.random(6) < 0.5
 
 
-def dense(value: Any) -> np.ndarray[Any, Any]:
-    return value.to_numpy() if isinstance(value, ms.SparseTensor) else np.asarray(value)
-
-
 def assert_numpys(found: Any, expected: Any) -> None:
-    got, wanted = dense(found), np.asarray(expected)
+    got, wanted = as_array(found), np.asarray(expected)
     assert got.dtype == wanted.dtype
     np.testing.assert_array_equal(got, wanted)
     if got.dtype == np.bool_ and isinstance(found, ms.SparseTensor):
@@ -211,7 +208,7 @@ def test_notation_computes_truth_as_numpy(text: str, storage: str) -> None:
     data = {name: data[name] for name in ms.parse(text).inputs}
     stored = {name: ms.tensor(array, storage) if array.ndim == 2 else array for name, array in data.items()}
     expected = oracle.evaluate(text, data)
-    oracle.assert_close(dense(ms.evaluate(text, tensors=stored)), expected, terms=12)
+    oracle.assert_close(as_array(ms.evaluate(text, tensors=stored)), expected, terms=12)
 
 
 def test_results_are_written_in_place() -> None:

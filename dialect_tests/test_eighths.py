@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from dialect_tests.crossing import crossed
 
 Array = np.ndarray[Any, Any]
@@ -19,16 +20,12 @@ STORAGES = ["dense", "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "ELL", "DIA", "Un
 
 
 def _wide(values: Any) -> Array:
-    return np.asarray(_whole(values)).astype(np.float32)
-
-
-def _whole(found: Any) -> Array:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
+    return np.asarray(as_array(values)).astype(np.float32)
 
 
 def _agree(found: Any, expected: Array) -> None:
     """Checks types, shapes and bits, but for those of what is no number."""
-    found = _whole(found)
+    found = as_array(found)
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
     np.testing.assert_array_equal(_wide(found), _wide(expected))
@@ -79,7 +76,7 @@ def test_results_are_rounded_once(name: str, storage: str) -> None:
         given = {"A": A} | ({"x": x} if "x(j)" in text else {})
         found = ms.evaluate(text, tensors=given)
         if kind != expected.dtype:
-            np.testing.assert_array_equal(_whole(found), expected)
+            np.testing.assert_array_equal(as_array(found), expected)
         elif "exp" in text or "k" in text:  # f32 may differ in its last bit
             np.testing.assert_allclose(_wide(found), _wide(expected), rtol=2.0**-2)
         else:
@@ -104,7 +101,7 @@ def test_kernels(name: str, tmp_path: Path) -> None:
         for _ in range(2):
             _agree(made(A, x), expected)
     square = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A, B=A.T)
-    _agree(square.compute(A, A.T, out=square.assemble(A, A.T)), _whole(square(A, A.T)))
+    _agree(square.compute(A, A.T, out=square.assemble(A, A.T)), as_array(square(A, A.T)))
     mixed = {"float16": "float32", "float32": "float32", "int8": str(kind), "complex64": "complex64"}
     for other, common in mixed.items():
         assert str(ms.evaluate("y(i) = x(i) * z(i)", x=x, z=np.ones(7, other)).dtype) == common

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from dialect_tests.pieces import pieces_of
 
 Array = np.ndarray[Any, Any]
@@ -69,10 +70,6 @@ def check(text: str, expected: Array, **operands: Any) -> None:
     found = ms.evaluate(text, tensors=operands, out="dense")
     assert found.dtype == expected.dtype, text
     assert np.array_equal(found, expected), (text, found, expected)
-
-
-def whole(value: Any) -> Array:
-    return np.asarray(value.to_numpy() if isinstance(value, ms.SparseTensor) else value)
 
 
 @pytest.mark.parametrize("stored", ["dense", "CSR"])
@@ -157,19 +154,19 @@ def test_numpys_functions_and_operators(bits: int) -> None:
     for name in ("add", "sub", "mul", "and_", "or_", "xor", "matmul"):
         function = getattr(operator, name)
         other = (A.T, d.T) if name == "matmul" else (A, d)
-        found = whole(function(A, other[0]))
+        found = as_array(function(A, other[0]))
         assert (found.dtype, found.tolist()) == (dtype, function(d, other[1]).tolist()), name
     for name in ("sum", "prod", "max", "min", "any", "argmax"):
         for axis in (None, 0, 1):
-            found, expected = whole(getattr(np, name)(A, axis=axis)), getattr(np, name)(d, axis=axis)
+            found, expected = as_array(getattr(np, name)(A, axis=axis)), getattr(np, name)(d, axis=axis)
             assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist()), name
     for name in ("mean", "std", "var"):
-        found, expected = whole(getattr(np, name)(A, axis=1)), getattr(np, name)(d, axis=1)
+        found, expected = as_array(getattr(np, name)(A, axis=1)), getattr(np, name)(d, axis=1)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert np.array_equal(whole(np.einsum("ij,kj->ik", A, A)), d @ d.T)
+    assert np.array_equal(as_array(np.einsum("ij,kj->ik", A, A)), d @ d.T)
     assert np.array_equal(ms.lazy(A).mean(axis=1).compute().argsort(), d.mean(axis=1).argsort())
-    assert np.array_equal(whole((ms.lazy(A) * 2 + ms.lazy(A)).compute()), d * 2 + d)
+    assert np.array_equal(as_array((ms.lazy(A) * 2 + ms.lazy(A)).compute()), d * 2 + d)
     with pytest.raises(ms.OperandError, match="out of bounds"):
         A * -1
 

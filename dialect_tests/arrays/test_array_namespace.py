@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 
 RNG = np.random.default_rng(23)
 MATRIX = RNG.integers(-4, 5, (6, 7)) * (RNG.random((6, 7)) < 0.5).astype(float)
@@ -27,10 +28,6 @@ ARRAYS = {
 }
 
 
-def dense(value: Any) -> Any:
-    return value.to_numpy() if isinstance(value, ms.SparseTensor) else np.asarray(value)
-
-
 def same(function: Callable[[Any], Any], array: Any, storage: str | None = None) -> None:
     """Compares a function on a tensor with NumPy's on the array: elements, shape and type."""
     with warnings.catch_warnings():
@@ -38,8 +35,8 @@ def same(function: Callable[[Any], Any], array: Any, storage: str | None = None)
         found, wanted = function(ms.tensor(array, storage)), function(array)
     pairs = zip(found, wanted, strict=True) if isinstance(wanted, list | tuple) else [(found, wanted)]
     for one, other in pairs:
-        np.testing.assert_allclose(dense(one), other, rtol=1e-6)
-        assert (dense(one).shape, dense(one).dtype) == (np.shape(other), np.asarray(other).dtype)
+        np.testing.assert_allclose(as_array(one), other, rtol=1e-6)
+        assert (as_array(one).shape, as_array(one).dtype) == (np.shape(other), np.asarray(other).dtype)
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -200,10 +197,10 @@ TWO = "add multiply subtract maximum minimum less equal hypot greater not_equal 
 def test_functions_of_the_standard(name: str) -> None:
     xp, A = ms.xp, ms.tensor(MATRIX)
     given = (A,) if name in ONE.split() else (A, ms.tensor(MATRIX[::-1].copy()))
-    arrays = [dense(one) for one in given]
+    arrays = [as_array(one) for one in given]
     with np.errstate(all="ignore"):
         found, plain = getattr(xp, name)(*given), getattr(xp, name)(*arrays)
-    np.testing.assert_allclose(dense(found), dense(plain), rtol=1e-12)
+    np.testing.assert_allclose(as_array(found), as_array(plain), rtol=1e-12)
 
 
 def test_the_namespace() -> None:
@@ -222,13 +219,13 @@ def test_the_namespace() -> None:
     assert ms.xp.asarray(A, dtype=ms.xp.float32).dtype == np.float32
     assert not np.shares_memory(ms.xp.asarray(A, copy=True), A)
     np.testing.assert_allclose(ms.xp.std(A, correction=1), np.std(MATRIX, ddof=1))
-    np.testing.assert_array_equal(dense(ms.xp.sort(A, descending=True)), np.sort(MATRIX)[:, ::-1])
+    np.testing.assert_array_equal(as_array(ms.xp.sort(A, descending=True)), np.sort(MATRIX)[:, ::-1])
     np.testing.assert_array_equal(ms.xp.argsort(A, descending=True), np.argsort(-MATRIX, axis=-1, kind="stable"))
     values, counts = ms.xp.unique_counts(A)
     assert counts.sum() == MATRIX.size
     np.testing.assert_array_equal(values[ms.xp.unique_inverse(A).inverse_indices], MATRIX)
     assert len(ms.xp.unstack(A)) == 6
-    np.testing.assert_array_equal(dense(ms.xp.concat([A, A], axis=1)), np.hstack([MATRIX, MATRIX]))
+    np.testing.assert_array_equal(as_array(ms.xp.concat([A, A], axis=1)), np.hstack([MATRIX, MATRIX]))
     np.testing.assert_allclose(ms.xp.linalg.matrix_norm(A), np.linalg.norm(MATRIX))
     assert all(hasattr(ms.xp, name) for name in dir(ms.xp))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -255,7 +252,7 @@ def test_scipys_habits() -> None:
     np.testing.assert_array_equal(A.indices, S.indices)
     assert not hasattr(A.convert("COO"), "indptr")
     np.testing.assert_array_equal(A.toarray(), A.todense())
-    np.testing.assert_array_equal(dense(A.diagonal(1)), np.diagonal(MATRIX, 1))
+    np.testing.assert_array_equal(as_array(A.diagonal(1)), np.diagonal(MATRIX, 1))
 
 
 # -- libraries --------------------------------------------------------------------------------------------------
@@ -277,11 +274,11 @@ def test_xarray() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 found, wanted = getattr(A, name)(**options), getattr(D, name)(**options)
-            np.testing.assert_allclose(dense(found.data), wanted.data)
+            np.testing.assert_allclose(as_array(found.data), wanted.data)
     kept = {"T": A.T, "scaled": A * 2 + A, "isel": A.isel(x=1), "stack": A.stack(z=("x", "y")), "clip": A.clip(-1, 1)}
     for one in kept.values():
         assert isinstance(one.data, ms.SparseTensor)
-    np.testing.assert_array_equal(dense(A.pad(x=1, constant_values=0).data), np.pad(WITH_NAN, ((1, 1), (0, 0))))
+    np.testing.assert_array_equal(as_array(A.pad(x=1, constant_values=0).data), np.pad(WITH_NAN, ((1, 1), (0, 0))))
 
 
 def test_sklearn() -> None:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 import mlir_sparse as ms
 from dialect_tests import written_cases
+from dialect_tests.as_array import as_array
 from dialect_tests.crossing import crossed
 from mlir_sparse.notation import shifted_gathers
 
@@ -26,10 +27,6 @@ def _matrix(rows: int = 4, columns: int = 6, seed: int = 0) -> Array:
 
 def _stored(dense: Array, storage: str) -> Any:
     return dense if storage == "dense" else ms.tensor(dense, storage)
-
-
-def _whole(found: Any) -> Array:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
 
 
 # By statement, the places of element (i, j) and the shape of the result for extents m and n.
@@ -216,7 +213,7 @@ def test_gathers_with_offsets(storage: str, places: str, text: str) -> None:
     }[text]
     for optimize in ("auto", "off"):
         found = ms.evaluate(text, L=_stored(D, storage), I=given, optimize=optimize)
-        np.testing.assert_allclose(_whole(found), expected)
+        np.testing.assert_allclose(as_array(found), expected)
 
 
 def test_kernels_that_gather_with_offsets(tmp_path: Any) -> None:
@@ -289,7 +286,7 @@ def test_ranges_read_from_tensors(storage: str, optimize: str) -> None:
         if "P(i) - 1" in text:
             read["P"] = P[:-1]
         found = ms.evaluate(text, tensors=read, optimize=optimize)
-        np.testing.assert_allclose(_whole(found), expected, err_msg=text)
+        np.testing.assert_allclose(as_array(found), expected, err_msg=text)
 
 
 def test_ranges_read_where_zeros_count_are_refused() -> None:

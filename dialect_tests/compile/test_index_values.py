@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from dialect_tests.crossing import crossed
 from mlir_sparse.tools.cli import main as cli
 
@@ -39,10 +40,6 @@ def _matrix(rows: int = 6, columns: int = 6, seed: int = 0) -> Array:
 
 def _stored(dense: Array, storage: str) -> Any:
     return dense if storage == "dense" else ms.tensor(dense, storage)
-
-
-def _whole(found: Any) -> Array:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
 
 
 def _expected(text: str, D: Array, x: Array) -> Array:
@@ -98,14 +95,14 @@ def test_agrees_with_numpy(text: str, storage: str, optimize: str) -> None:
     D, x = _matrix(), np.arange(6.0) - 2
     given = {"A": _stored(D, storage)} | ({"x": x} if "x(j)" in text else {})
     found = ms.evaluate(text, tensors=given, optimize=optimize)
-    np.testing.assert_allclose(_whole(found), _expected(text, D, x))
+    np.testing.assert_allclose(as_array(found), _expected(text, D, x))
 
 
 @crossed(text=CASES[:8], shape=[(0, 3), (3, 0), (1, 1), (1, 5)], storage=["dense", "CSR", "COO", "CSC"])
 def test_extents_of_zero_and_one(text: str, shape: tuple[int, int], storage: str) -> None:
     D, x = _matrix(*shape), np.arange(float(shape[1]))
     given = {"A": _stored(D, storage)} | ({"x": x} if "x(j)" in text else {})
-    np.testing.assert_allclose(_whole(ms.evaluate(text, tensors=given)), _expected(text, D, x))
+    np.testing.assert_allclose(as_array(ms.evaluate(text, tensors=given)), _expected(text, D, x))
 
 
 @pytest.mark.parametrize("dtype", ["i8", "i32", "i64", "f32", "f64", "bf16", "c64", "bool"])
@@ -128,7 +125,7 @@ def test_a_condition_keeps_the_storage_and_drops_entries() -> None:
     assert (lower.nse, lower.encoding.levels) == (4, A.encoding.levels)
     for storage in ("CSR", "COO", "CSC"):
         found = ms.evaluate("B(i,j) = A(i,j) if j <= i", A=ms.tensor(D, storage))
-        np.testing.assert_array_equal(_whole(found), np.tril(D))
+        np.testing.assert_array_equal(as_array(found), np.tril(D))
         assert found.nse == np.count_nonzero(np.tril(D))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 
 N = 300
 
@@ -27,10 +28,6 @@ def file(dense: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stream") / "a.npz"
     ms.write(path, ms.tensor(dense, "CSR"))
     return path
-
-
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
 
 
 STATEMENTS = {
@@ -52,7 +49,7 @@ def test_pieces_of_a_file_make_the_whole(text: str, memory: int | str, dense: np
     names = {"x": x} if "x(" in text.replace("max(", "") else {"B": B} if "B(" in text else {}
     seen: list[tuple[int, int]] = []
     found = ms.stream(text, A=ms.source(file), memory=memory, progress=lambda *at: seen.append(at), **names)
-    np.testing.assert_allclose(_array(found), STATEMENTS[text](dense, x, B), rtol=1e-12)
+    np.testing.assert_allclose(as_array(found), STATEMENTS[text](dense, x, B), rtol=1e-12)
     assert seen[-1] == (N, N)
     assert (len(seen) == 1) == (memory == "1GiB")
 
@@ -359,7 +356,7 @@ def test_positions_of_pieces_are_those_of_the_whole(text: str, ring: str, dense:
     operands = {name: value for name, value in given.items() if f"{name}(" in text}
     found = ms.stream(text, A=ms.source(file), memory=9000, semiring=ring, **operands)
     whole = ms.evaluate(text, A=ms.tensor(dense, "CSR"), semiring=ring, **operands)
-    np.testing.assert_array_equal(_array(found), _array(whole))
+    np.testing.assert_array_equal(as_array(found), as_array(whole))
 
 
 S = np.where(np.random.default_rng(15).random((12, 7)) < 0.4, 1.5, 0)
@@ -378,7 +375,7 @@ def _function(read: Any, **given: Any) -> Any:
     ],
 )
 def test_chunks_of_unlike_encodings_widths_and_safe_types(read: Any) -> None:
-    x, factor = np.arange(7.0), _array(read(0, 12)).max() / S.max()
+    x, factor = np.arange(7.0), as_array(read(0, 12)).max() / S.max()
     found = ms.stream("y(i) = A(i,j) * x(j)", A=_function(read), x=x, memory=400)
     np.testing.assert_allclose(found, factor * S @ x)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from mlir_sparse.plan.composed_cuts import compose
 
 da = pytest.importorskip("dask.array")
@@ -37,10 +38,6 @@ STATEMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
 }
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 def _in_chunks(dense: np.ndarray, storage: str, count: int) -> Any:
     return msd.from_tensor(ms.tensor(dense, storage if dense.ndim == 2 else "CSF"), pieces=(count,) * dense.ndim)
 
@@ -52,7 +49,7 @@ def test_any_cuts_at_once_give_the_whole(text: str, storage: str, count: int) ->
     operands = {name: _in_chunks(dense, storage, count) for name, dense in chunked.items()} | others
     found = msd.evaluate(text, **operands)
     assert found.shape == np.shape(wanted)
-    np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), wanted)
+    np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), wanted)
     statement = ms.parse(text)
     assert isinstance(statement, ms.Assignment)
     for variables in itertools.combinations("ijk", 2):
@@ -62,7 +59,7 @@ def test_any_cuts_at_once_give_the_whole(text: str, storage: str, count: int) ->
         ):
             found = msd.evaluate(text, along=variables, **operands)
             assert found.shape == np.shape(wanted)
-            np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), wanted)
+            np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), wanted)
 
 
 def _variables(statement: ms.Assignment) -> list[Any]:
@@ -78,7 +75,7 @@ def test_results_keep_the_grid_of_chunks() -> None:
     product = msd.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, along=("i", "j", "k"))
     assert product.numblocks == (3, 4)
     assert all(isinstance(product.blocks[0, n].compute(scheduler="synchronous"), ms.SparseTensor) for n in range(4))
-    np.testing.assert_array_equal(_array(product.compute(scheduler="threads")), D @ E)
+    np.testing.assert_array_equal(as_array(product.compute(scheduler="threads")), D @ E)
     again = msd.evaluate("y(i) = C(i,k) * w(k)", C=product, w=np.ones(30))
     np.testing.assert_array_equal(again.compute(scheduler="synchronous"), D @ E @ np.ones(30))
 
@@ -87,7 +84,7 @@ def test_results_keep_the_grid_of_chunks() -> None:
 def test_more_pieces_than_rows_and_none_at_all(shape: tuple[int, int]) -> None:
     dense = np.ones(shape)
     A = msd.from_tensor(ms.tensor(dense, "CSR"), pieces=(3, 3))
-    np.testing.assert_array_equal(_array(A.compute(scheduler="synchronous")), dense)
+    np.testing.assert_array_equal(as_array(A.compute(scheduler="synchronous")), dense)
     found = msd.evaluate("y(i) = A(i,j) * x(j)", A=A, x=np.ones(shape[1]))
     np.testing.assert_array_equal(found.compute(scheduler="synchronous"), dense.sum(axis=1))
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -37,10 +38,6 @@ STATEMENTS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 @pytest.mark.parametrize("pieces", [1, 5, 17])
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_statements_on_parts_are_those_on_the_whole(text: str, pieces: int) -> None:
@@ -48,7 +45,7 @@ def test_statements_on_parts_are_those_on_the_whole(text: str, pieces: int) -> N
     A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=pieces)
     found = msd.evaluate(text, A=A, **named)
     assert found.shape == np.shape(wanted)
-    np.testing.assert_allclose(_array(found.compute(scheduler="threads")), wanted, rtol=1e-10)
+    np.testing.assert_allclose(as_array(found.compute(scheduler="threads")), wanted, rtol=1e-10)
 
 
 @pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR", "COO", "BSR(4, 3)", "DIA"])
@@ -56,7 +53,7 @@ def test_parts_of_every_storage(storage: str) -> None:
     whole = ms.tensor(D, storage)
     A = msd.from_tensor(whole, pieces=6)
     assert sum(A.chunks[0]) == 400
-    np.testing.assert_array_equal(_array(A.compute(scheduler="synchronous")), D)
+    np.testing.assert_array_equal(as_array(A.compute(scheduler="synchronous")), D)
     found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=da.from_array(x, chunks=70))
     np.testing.assert_allclose(found.compute(scheduler="synchronous"), D @ x, rtol=1e-10)
 
@@ -179,7 +176,7 @@ def test_two_processes_compute_what_one_does(cluster: Any) -> None:
     A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=4)
     for text in ("y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * z(i)", "C(i,j) = A(i,k) * P(j,k)"):
         named, wanted = STATEMENTS[text]
-        np.testing.assert_allclose(_array(msd.evaluate(text, A=A, **named).compute()), wanted, rtol=1e-10)
+        np.testing.assert_allclose(as_array(msd.evaluate(text, A=A, **named).compute()), wanted, rtol=1e-10)
 
 
 @pytest.mark.timeout(200)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from mlir_sparse.dask.heavy_parts import is_linear
 
 da = pytest.importorskip("dask.array")
@@ -40,10 +41,6 @@ def _tasks_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sparse.dask.image_operands.TASK_NBYTES", 0)
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 def _division_sizes(graph: Any) -> list[int]:
     return [value.nse for key, value in dict(graph).items() if isinstance(key, tuple) and "within-part" in key[0]]
 
@@ -59,7 +56,7 @@ def test_statements_on_heavy_rows_are_those_on_the_whole(text: str, storage: str
     assert isinstance(statement, ms.Assignment)
     divided = text[0] not in "mq" and "z(i) - " not in text
     assert bool(_division_sizes(found.__dask_graph__())) == divided
-    np.testing.assert_array_equal(_array(found.compute(scheduler="threads")), wanted)
+    np.testing.assert_array_equal(as_array(found.compute(scheduler="threads")), wanted)
 
 
 def test_no_piece_has_much_more_than_its_share() -> None:
@@ -98,7 +95,7 @@ def test_divisions_of_every_element_type(dtype: Any) -> None:
         assert _division_sizes(found.__dask_graph__())
         computed = found.compute(scheduler="synchronous")
         assert computed.dtype == whole.dtype == found.dtype
-        np.testing.assert_array_equal(_array(computed), _array(whole))
+        np.testing.assert_array_equal(as_array(computed), as_array(whole))
 
 
 @pytest.mark.parametrize("storage", ["CSR", "COO", "DCSR", "BSR(3, 4)", "(i, j) -> (i : dense, j : loose_compressed)"])

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
@@ -26,10 +27,6 @@ x = _RANDOM.integers(1, 9, N).astype(float)
 def _tasks_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operands of tests are so small that their images would not be worth a task."""
     monkeypatch.setattr("mlir_sparse.dask.image_operands.TASK_NBYTES", 0)
-
-
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
 
 
 def _persisted(whole: Any, folder: Path, cuts: list[int]) -> Any:
@@ -52,7 +49,7 @@ def test_persisted_parts_are_asked_for_their_images_once(cluster: Any, tmp_path:
     ):
         found = ms.evaluate(text, A=A, **named)
         assert "of images" in msd.explain(text, A=A, **named)
-        np.testing.assert_array_equal(_array(found.compute()), wanted)
+        np.testing.assert_array_equal(as_array(found.compute()), wanted)
     steps = list(msd.iterate(lambda v, A: ms.evaluate("y(i) = A(i,j) * v(j)", A=A, v=v), chunked, A, times=3))
     np.testing.assert_array_equal(steps[-1].compute(), GRID @ (GRID @ (GRID @ x)))
     step = ms.evaluate("y(i) = A(i,j) * v(j)", A=A, v=chunked)

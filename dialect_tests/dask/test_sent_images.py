@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
@@ -41,10 +42,6 @@ def _tasks_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sparse.dask.image_operands.TASK_NBYTES", 0)
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 def _tensors_sent(array: Any) -> list[Any]:
     """Returns what tasks of an array's own layer have with them."""
     return [value for key, value in dict(array.dask.layers[array.name]).items() if "-image" in str(key[0])]
@@ -54,7 +51,7 @@ def _tensors_sent(array: Any) -> list[Any]:
 def test_pieces_are_sent_the_entries_of_a_sparse_operand_that_they_name(storage: str) -> None:
     A, B = msd.from_tensor(ms.tensor(GRID), pieces=6), ms.tensor(P, STORAGES[storage])
     found = ms.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
-    np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), D @ P)
+    np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), D @ P)
     sent = _tensors_sent(found)
     assert len(sent) == 6
     ends = np.cumsum([0, *A.chunks[0]])
@@ -77,14 +74,14 @@ def test_images_of_sparse_operands_in_chunks_come_from_their_chunks(storage: str
     B = da.from_array(other, chunks=(chunks, 60) if along == 0 else (60, chunks))
     A = msd.from_tensor(ms.tensor(GRID), pieces=6)
     found = msd.evaluate(text, A=A, B=B, along="i")
-    np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), D @ P)
+    np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), D @ P)
 
 
 def test_sampled_products_are_sent_rows_of_both_factors() -> None:
     factor = ms.tensor(P)
     S = msd.from_tensor(ms.tensor(GRID), pieces=6)
     found = ms.evaluate("C(i,j) = S(i,j) * A(i,k) * B(j,k)", S=S, A=factor, B=factor)
-    np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), D * (P @ P.T))
+    np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), D * (P @ P.T))
     assert len(_tensors_sent(found)) == 6
 
 
@@ -100,7 +97,7 @@ def test_semirings_are_sent_images(ring: str) -> None:
     ):
         found = ms.evaluate(text, A=A, **named, semiring=ring, out=out)
         wanted = ms.evaluate(text, A=whole, **named, semiring=ring, out=out)
-        np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), _array(wanted))
+        np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), as_array(wanted))
         assert len(_tensors_sent(found)) == 6
 
 
@@ -120,7 +117,7 @@ def test_of_parts_that_tasks_read_tasks_find_the_images(tmp_path: Path, count: i
     )
     for text, named, wanted in cases:
         found = msd.evaluate(text, A=A, **named, along="i")
-        np.testing.assert_allclose(_array(found.compute(scheduler="threads")), wanted)
+        np.testing.assert_allclose(as_array(found.compute(scheduler="threads")), wanted)
         sends = [key for key in dict(found.dask) if isinstance(key, tuple) and str(key[0]).endswith("-send")]
         assert bool(sends) == ("+" not in text)
         assert ("of images" in msd.explain(text, A=A, **named)) == bool(sends)
@@ -159,7 +156,7 @@ def test_lines_of_tensors_of_three_dimensions() -> None:
             out=storage,
         )
         computed = found.compute(scheduler="synchronous")
-        np.testing.assert_allclose(_array(computed), np.einsum("im,mjk->ijk", A.toarray(), T))
+        np.testing.assert_allclose(as_array(computed), np.einsum("im,mjk->ijk", A.toarray(), T))
         assert len(_tensors_sent(found)) >= 5  # heavy parts are divided
 
 
@@ -170,7 +167,7 @@ def test_semirings_of_values_and_of_positions_by_either_call(ring: str, text: st
     wanted = ms.evaluate(text, A=whole, x=x, semiring=ring)
     for call in (ms.evaluate, msd.evaluate):
         found = call(text, A=msd.from_tensor(whole, pieces=5), x=x, semiring=ring)
-        np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), _array(wanted))
+        np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), as_array(wanted))
 
 
 def test_what_a_mask_or_a_users_operator_reads_beyond_the_image_is_sent() -> None:
@@ -186,5 +183,5 @@ def test_what_a_mask_or_a_users_operator_reads_beyond_the_image_is_sent() -> Non
         named = {} if function is None else {"f": function}
         found = ms.evaluate(text, A=msd.from_tensor(whole, pieces=5), x=x, **named)
         wanted = ms.evaluate(text, A=whole, x=x, **named)
-        np.testing.assert_array_equal(_array(found.compute(scheduler="synchronous")), _array(wanted))
+        np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), as_array(wanted))
         assert bool(_tensors_sent(found)) == images

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from dialect_tests.cut_statements import computed_in_pieces, extent_of
 from mlir_sparse.notation import reads
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
@@ -72,10 +73,6 @@ def _operands(draw: Any, statement: ms.Assignment) -> dict[str, Any]:
     return found
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 @settings(max_examples=20)
 @given(st.data())
 def test_every_legal_cut_is_the_whole(data: st.DataObject) -> None:
@@ -86,7 +83,7 @@ def test_every_legal_cut_is_the_whole(data: st.DataObject) -> None:
         operands = _operands(data.draw, statement)
         with np.errstate(all="ignore"):
             extents = index_ends(statement, {name: np.shape(value) for name, value in operands.items()}, None)
-            whole = _array(ms.evaluate(statement, tensors=operands, out="dense", optimize="off"))
+            whole = as_array(ms.evaluate(statement, tensors=operands, out="dense", optimize="off"))
     except ms.SparseError:
         assume(False)  # a statement without a meaning, or refused as a whole
     legal = {name: cut for name, cut in cuts(statement).items() if isinstance(cut, StatementCut)}
@@ -98,4 +95,4 @@ def test_every_legal_cut_is_the_whole(data: st.DataObject) -> None:
         return
     bounds = [0, *sorted(inside), extent]
     found = computed_in_pieces(statement, cut, operands, bounds, "dense", optimize="off")
-    np.testing.assert_allclose(_array(found), whole, rtol=1e-13, err_msg=f"{text} along {variable}")
+    np.testing.assert_allclose(as_array(found), whole, rtol=1e-13, err_msg=f"{text} along {variable}")

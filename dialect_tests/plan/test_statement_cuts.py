@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from dialect_tests.cut_statements import computed_in_pieces, extent_of
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
@@ -74,10 +75,6 @@ def _reads(statement: Any) -> list[Any]:
     return list(reads(statement.value))
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 @pytest.mark.parametrize("storage", ["CSR", "COO"])
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_pieces_make_the_whole_along_each_legal_variable(text: str, storage: str) -> None:
@@ -97,7 +94,7 @@ def test_pieces_make_the_whole_along_each_legal_variable(text: str, storage: str
             continue
         extent = extents[ms.IndexVar(variable)]
         pieces = computed_in_pieces(statement, cut, operands, [0, 2, 2, extent - 1, extent])
-        np.testing.assert_allclose(_array(pieces), _array(whole), rtol=1e-12)
+        np.testing.assert_allclose(as_array(pieces), as_array(whole), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.runtime import sent_code
@@ -48,10 +49,6 @@ def _called(text: str) -> tuple[Kernel, Any]:
     return kernel, kernel(**CASES[text])
 
 
-def _array(found: Any) -> np.ndarray:
-    return found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
-
-
 @pytest.mark.parametrize("text", CASES)
 def test_a_pickled_kernel_is_not_compiled_again(text: str, compiled: list[str]) -> None:
     kernel, wanted = _called(text)
@@ -59,9 +56,9 @@ def test_a_pickled_kernel_is_not_compiled_again(text: str, compiled: list[str]) 
     assert len(sent) < 8000
     del compiled[:]
     again = pickle.loads(sent)
-    np.testing.assert_array_equal(_array(again(**CASES[text])), _array(wanted))
+    np.testing.assert_array_equal(as_array(again(**CASES[text])), as_array(wanted))
     assert not compiled
-    np.testing.assert_array_equal(_array(pickle.loads(pickle.dumps(again))(**CASES[text])), _array(wanted))
+    np.testing.assert_array_equal(as_array(pickle.loads(pickle.dumps(again))(**CASES[text])), as_array(wanted))
     assert not compiled
 
 
