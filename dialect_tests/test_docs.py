@@ -7,10 +7,12 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from html import unescape
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +28,8 @@ PAGES = (
     "statement_plans",
     "gradients",
     "graphblas",
+    "neighbours",
+    "wants",
     "pictures",
     "level_formats",
     "level_space",
@@ -36,6 +40,15 @@ FOREIGN = {
     "HashVector", "HashedRows",
 }  # fmt: skip
 REWRITTEN = {"RowBlocked", "ColumnBlocked", *FOREIGN}
+
+
+def doc_page(name: str) -> Any:
+    """Returns a module of the scripts that make pages."""
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        return importlib.import_module(f"doc_pages.{name}")
+    finally:
+        sys.path.remove(str(SCRIPTS))
 
 
 class Checker(HTMLParser):
@@ -183,11 +196,7 @@ def test_gradients_are_computed(pages: dict[str, str]) -> None:
 
 def test_each_operation_of_graphblas_is_numpys(pages: dict[str, str]) -> None:
     """All operations of the C API are there, and each row gives what NumPy does, from other storage too."""
-    sys.path.insert(0, str(SCRIPTS))
-    try:
-        graphblas = importlib.import_module("doc_pages.graphblas")
-    finally:
-        sys.path.remove(str(SCRIPTS))
+    graphblas = doc_page("graphblas")
     named = {row.operation.partition(",")[0] for row in graphblas.ROWS}
     assert named >= {"mxm", "vxm", "mxv", "eWiseAdd", "eWiseMult", "extract", "assign", "apply", "select", "reduce"}
     assert named >= {"transpose", "kronecker", "build", "extractTuples"}
@@ -198,6 +207,58 @@ def test_each_operation_of_graphblas_is_numpys(pages: dict[str, str]) -> None:
             found, expected = (graphblas.value_of(code, names) for code in (row.code, row.expected))
             np.testing.assert_allclose(found, expected, err_msg=f"{row.operation} {storage}")
             assert row.code in unescape(pages["graphblas"])
+
+
+neighbours = doc_page("neighbours")
+
+
+@pytest.mark.parametrize("script", neighbours.SCRIPTS, ids=lambda script: script.name)
+def test_scripts_print_what_the_page_says(pages: dict[str, str], script: Any) -> None:
+    told = script.record.read_text("utf-8")
+    assert told.strip() in unescape(pages["neighbours"])
+    assert script.path.read_text("utf-8").split('"""\n', 1)[1].strip() in unescape(pages["neighbours"])
+    if not script.is_installed:
+        pytest.skip(f"expected the package {script.package} (extra {script.extra})")
+    assert script.printed() == told
+
+
+def test_each_neighbour_has_a_script_and_an_extra() -> None:
+    extras = tomllib.loads((SCRIPTS.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {script.extra for script in neighbours.SCRIPTS} <= set(extras)
+    assert sorted(neighbours.FOLDER.glob("*.*")) == sorted(
+        path for script in neighbours.SCRIPTS for path in (script.path, script.record)
+    )
+    assert len(neighbours.SCRIPTS) == 9
+
+
+def test_a_script_that_fails_or_prints_something_else_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(neighbours, "FOLDER", tmp_path)
+    monkeypatch.setattr(neighbours, "SCRIPTS", [neighbours.Script(name, "sys", "test") for name in "abc"])
+    for name, text in {"a": "print(1)", "b": "raise ValueError(7)", "c": "print(2)"}.items():
+        (tmp_path / f"with_{name}.py").write_text(text)
+    assert neighbours.main(["--write", "a", "c"]) == 0
+    assert (tmp_path / "with_a.txt").read_text() == "1\n"
+    (tmp_path / "with_c.py").write_text("print(3)")
+    assert neighbours.main([]) == 1
+    printed = capsys.readouterr().out
+    assert "ValueError: 7" in printed
+    assert "-2\n+3" in printed
+    assert neighbours.main(["nobody"]) == 2
+
+
+def test_each_want_is_answered_or_says_why(pages: dict[str, str]) -> None:
+    """The page is not made when a row does not hold."""
+    wants = doc_page("wants")
+    assert len(wants.ROWS) == 25
+    page = unescape(pages["wants"])
+    for number, row in enumerate(wants.ROWS, 1):
+        assert f"<td>{number}</td><td>{row.want}</td>" in page
+        name, _, section = row.page.partition("#")
+        if section:
+            assert f'id="{section}"' in pages[name.removesuffix(".html")]
+    assert page.count("<td>in part: ") == sum(bool(row.why) for row in wants.ROWS)
 
 
 def test_the_table_of_level_formats_is_printed(pages: dict[str, str]) -> None:

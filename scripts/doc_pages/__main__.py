@@ -13,9 +13,11 @@ from doc_pages import (
     guide,
     level_formats,
     level_space,
+    neighbours,
     pictures,
     statement_plans,
     user_modules,
+    wants,
 )
 
 PAGES = {
@@ -26,6 +28,8 @@ PAGES = {
     "statement_plans": statement_plans.page,
     "gradients": gradients.page,
     "graphblas": graphblas.page,
+    "neighbours": neighbours.page,
+    "wants": wants.page,
     "pictures": pictures.page,
     "level_formats": level_formats.page,
     "level_space": level_space.page,

@@ -18,6 +18,8 @@ TITLES = {
     "statement_plans.html": "Plans of whole statements",
     "gradients.html": "Gradients",
     "graphblas.html": "GraphBLAS",
+    "neighbours.html": "Neighbours",
+    "wants.html": "What is asked for most",
     "pictures.html": "Storage formats drawn",
     "level_formats.html": "Level formats",
     "level_space.html": "Rewriting to level space",

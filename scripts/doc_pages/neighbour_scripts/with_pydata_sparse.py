@@ -1,0 +1,27 @@
+"""pydata/sparse: its arrays are operands as they are, of functions and of statements, and results go back.
+
+`COO` and `GCXS` share their memory. Functions have NumPy's names in both, so that most programs change an import.
+"""
+
+import numpy as np
+import sparse
+
+import mlir_sparse as ms
+
+theirs = sparse.random((30, 40, 50), density=0.02, random_state=0)
+A = ms.tensor(theirs)
+print(A.encoding.level_types[0], np.shares_memory(A.storage.values, theirs.data))
+
+# The same calls on either.
+for function in (np.sin, lambda x: x.sum(axis=2), lambda x: x.transpose((2, 0, 1)), lambda x: x[3:9, ::2], abs):
+    ours, wanted = function(A), function(theirs)
+    print(type(ours).__name__, np.allclose(ours.to_numpy(), wanted.todense()))
+flat = sparse.GCXS.from_numpy(theirs.todense()[0])
+print(ms.tensor(flat).format, np.allclose(ms.tensor(flat) @ np.ones(50), flat @ np.ones(50)))
+
+# Statements that pydata/sparse has no function for, on its own arrays.
+C, D = np.ones((40, 4)), np.ones((50, 4))
+M = ms.evaluate("M(i,r) = T(i,j,k) * C(j,r) * D(k,r)", T=theirs, C=C, D=D)
+print(np.allclose(M[:, 0], theirs.sum((1, 2)).todense()))
+back = (A * 2).to("pydata")
+print(type(back).__name__, np.array_equal(back.todense(), 2 * theirs.todense()))
