@@ -36,4 +36,5 @@ def evaluated_in_chunks(
             "leave it out, or compute the arrays first"
         )
     evaluate = import_module("mlir_sparse.dask").evaluate
-    return cast(Result, evaluate(statement, out=out, tensors=operands, threads=options.threads))
+    limits = {"threads": options.threads, "optimize": options.optimize}
+    return cast(Result, evaluate(statement, out=out, tensors=operands, **limits))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isinf
@@ -14,7 +14,8 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile
-from mlir_sparse.encoding import TensorType
+from mlir_sparse.compile.statement_optimizer import depends_on_data, rewriting_for, sketches_before_calls
+from mlir_sparse.encoding import Sketch, TensorType
 from mlir_sparse.errors import SparseError, UnsupportedError
 from mlir_sparse.notation import (
     Access,
@@ -32,12 +33,21 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.composed_cuts import ComposedCut
+from mlir_sparse.plan.cut_steps import in_plain_names
 from mlir_sparse.plan.statement_cuts import StatementCut, cuts
-from mlir_sparse.spec import extreme_or
+from mlir_sparse.spec import Rewriting, extreme_or
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
-__all__ = ["StatementPieces", "combined", "compile_ahead", "compile_pieces", "compile_sum", "cuts_along_parts"]
+__all__ = [
+    "StatementPieces",
+    "combined",
+    "compile_ahead",
+    "compile_pieces",
+    "compile_sum",
+    "cuts_along_parts",
+    "rewriting_of_pieces",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +145,14 @@ def cuts_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, i
 
 
 def compile_pieces(
-    cuts: ComposedCut, types: Mapping[str, Any], out: Any, ring: Semiring, **options: Any
+    cuts: ComposedCut,
+    types: Mapping[str, Any],
+    out: Any,
+    ring: Semiring,
+    *,
+    steps: Rewriting | None = None,
+    optimize: str | None = None,
+    **options: Any,
 ) -> StatementPieces:
     """Compiles the kernels of a cut statement.
 
@@ -144,17 +161,45 @@ def compile_pieces(
         types: the type of each operand, by the names of the statement that is cut.
         out: the storage of the result, as `compile` takes it.
         ring: what `+` and `*` are.
+        steps: how every piece computes it; each plans for its own data when None.
+        optimize: how pieces are optimized, as for `compile`.
         options: further options of `compile`.
 
     Raises:
         UnsupportedError: for sparse results that are combined by other than a sum or a monoid.
     """
     operands = {name: types[cuts.operand(name)] for name in cuts.names}
-    kernel = compile(cuts.assignment, out=out, semiring=ring, tensors=operands, **options)
+    optimized = "off" if steps is not None else optimize
+    kernel = compile(cuts.assignment, out=out, semiring=ring, tensors=operands, optimize=optimized, **options)
+    if steps is not None:
+        assert isinstance(kernel, Kernel)  # as the statement that was planned
+        kernel = kernel.rewritten(steps)
     output = kernel.output
     assert isinstance(output, TensorType)
     combines = (None if cut.combine is None else _combining(cut.combine, output, options) for cut in cuts.cuts)
     return StatementPieces(cuts, kernel, tuple(combines))
+
+
+def rewriting_of_pieces(
+    statement: Assignment, types: Mapping[str, Any], out: Any, sketch_of: Callable[[str], Sketch], optimize: str
+) -> Rewriting | None:
+    """Returns how a statement is computed in steps on operands in parts; None for the way it is written.
+
+    Steps are those for any values: that a matrix is its own transpose holds for no part of it.
+
+    Args:
+        statement: the statement.
+        types: the type of each operand.
+        out: the storage of the result, as `compile` takes it.
+        sketch_of: returns what is known of an operand; it is asked where that decides.
+        optimize: "auto", "off" or "algebra".
+    """
+    kernel = compile(statement, out=out, tensors=types, optimize="off")
+    if not isinstance(kernel, Kernel) or not depends_on_data(kernel.spec, optimize):
+        return None
+    data = sketches_before_calls(kernel.spec, [sketch_of(name) for name, _ in kernel.spec.inputs])
+    found = rewriting_for(kernel.spec, data, optimize)
+    return None if found is None or found.gathered or found.symmetric else in_plain_names(found, statement)
 
 
 def compile_sum(output: TensorType, **options: Any) -> CompiledKernel:

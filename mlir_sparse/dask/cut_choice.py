@@ -64,7 +64,8 @@ class CutChoice:
                  "of images, which pieces read in place of wholes": self.images,
                  "of results that are combined": self.reduced}  # fmt: skip
         told = ", ".join(f"{in_units(nbytes)} {what}" for what, nbytes in parts.items() if nbytes)
-        tasks = f"{prod(len(ends) - 1 for ends in self.bounds)} tasks"
+        count = prod(len(ends) - 1 for ends in self.bounds)
+        tasks = f"{count} task{'s' * (count != 1)}"
         if self.sends:
             tasks += f" and {self.sends} that send"
         cuts = self.cuts.cuts[0].described(self.named) if len(self.bounds) == 1 else self.cuts

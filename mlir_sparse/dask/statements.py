@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dask.array
+import numpy as np
 
 from mlir_sparse.compile.entry_points import parse
 from mlir_sparse.compile.index_operands import with_made_operands
-from mlir_sparse.compile.statement_pieces import compile_pieces
-from mlir_sparse.dask.array_chunks import type_of_chunks
-from mlir_sparse.dask.cut_choice import cut_choices
-from mlir_sparse.dask.piece_graph import graph_of_pieces
+from mlir_sparse.compile.statement_optimizer import check_optimize
+from mlir_sparse.dask.pieced_statements import ways
 from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, refuse_affine_targets
 from mlir_sparse.notation import semiring as semiring_named
@@ -34,12 +33,15 @@ def evaluate(
     semiring: str | Semiring | None = None,
     along: str | Sequence[str] | None = None,
     threads: int | None = None,
+    optimize: str | None = None,
     **named: Any,
 ) -> dask.array.Array:
     """Returns a statement on dask.arrays as a dask.array; nothing is computed yet.
 
     The statement is cut along the index variables, up to three at once, that move the fewest bytes. Its chunks are the
-    results of pieces; those along variables that are reduced are combined.
+    results of pieces; those along variables that are reduced are combined. Where it is computed in steps, such as
+    `A (B x)` for `A(i,j) * B(j,k) * x(k)`, pieces run all steps that the cut divides, and what is the same for all of
+    them is made once, by tasks of its own.
 
     Args:
         text: one statement of index notation.
@@ -48,6 +50,7 @@ def evaluate(
         semiring: the meaning of `+` and `*`.
         along: the index variable to cut along, or several.
         threads: the greatest number of threads of a task.
+        optimize: how the statement is optimized, as for `mlir_sparse.evaluate`.
         named: the operands: dask.arrays, tensors and arrays; also operators and monoids in the text.
 
     Raises:
@@ -61,17 +64,20 @@ def evaluate(
     >>> y.chunks, y.compute(scheduler="synchronous").tolist()
     (((2, 2, 2),), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     """
+    if isinstance(out, np.ndarray):
+        raise OperandError(
+            'expected the storage of the result for out=, such as "dense", but got an array: leave it out, and write '
+            "the dask.array to it by `dask.array.store`"
+        )
     statement, operands, ring = _read(text, tensors, semiring, named)
     wanted = [along] if isinstance(along, str) else along
     if wanted is not None and not wanted:
         raise UnsupportedError("expected one variable or more to cut along, but got none: leave along= out")
-    choices, reasons = cut_choices(statement, operands, ring, wanted)
-    if not choices:
+    optimized = check_optimize(optimize)
+    found, reasons = ways(statement, operands, out, ring, wanted, optimized)
+    if not found:
         raise UnsupportedError(f"expected a statement that can be cut, but got {statement}\n  " + "\n  ".join(reasons))
-    choice = choices[0]
-    types = {name: type_of_chunks(value) for name, value in operands.items()}
-    pieces = compile_pieces(choice.cuts, types, out, ring, threads=threads)
-    return graph_of_pieces(statement, pieces, operands, choice.bounds, ring)
+    return found[0].array(out, ring, optimized, threads)
 
 
 def explain(
@@ -80,6 +86,7 @@ def explain(
     *,
     tensors: Mapping[str, Any] | None = None,
     semiring: str | Semiring | None = None,
+    optimize: str | None = None,
     **named: Any,
 ) -> str:
     """Returns how a statement on dask.arrays would be cut: the cut, its tasks and bytes moved, and those not chosen.
@@ -88,6 +95,7 @@ def explain(
         text: one statement of index notation.
         tensors: operands by name.
         semiring: the meaning of `+` and `*`.
+        optimize: how the statement is optimized.
         named: the operands.
 
     >>> import numpy as np
@@ -98,9 +106,9 @@ def explain(
     not along j: b(i) lacks j: each piece would count it
     """
     statement, operands, ring = _read(text, tensors, semiring, named)
-    choices, reasons = cut_choices(statement, operands, ring, None)
-    chosen = [f"{'cut' if number == 0 else 'or'} {choice}" for number, choice in enumerate(choices)]
-    return "\n".join([*chosen, *(f"not along {reason}" for reason in reasons)])
+    found, reasons = ways(statement, operands, None, ring, None, check_optimize(optimize))
+    lines = [line for way in found[:1] for line in way.lines()]
+    return "\n".join([*lines, *(f"or {way}" for way in found[1:]), *(f"not along {reason}" for reason in reasons)])
 
 
 def iterate(step: Callable[..., Any], start: Any, /, *operands: Any, times: int) -> Iterator[Any]:

@@ -41,7 +41,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.spec.computed_type import inner_dtype, starts_anew
 
-__all__ = ["OrderedStatement", "Refusal", "inlined", "is_elementwise", "why_not_inlined"]
+__all__ = ["OrderedStatement", "Refusal", "inlined", "is_elementwise", "value_at", "why_not_inlined"]
 
 # The most reads of a statement that has values of others inlined: values that are read twice double with each of them.
 _LONGEST = 64
@@ -126,7 +126,7 @@ def inlined(reader: OrderedStatement, definition: OrderedStatement) -> OrderedSt
     taken = {variable.name for variable in reader.assignment.indices}
     taken |= {name for one in (reader, definition) for name, _ in one.operands}
     for access in dict.fromkeys(place.access for place in places if place.access is not None):
-        value = substitute(value, {access: _at(definition.assignment, access, taken)})
+        value = substitute(value, {access: value_at(definition.assignment, access, taken)})
     assignment = replace(reader.assignment, value=value)
     kinds = dict((*reader.operands, *definition.operands))
     return replace(reader, assignment=assignment, operands=tuple((name, kinds[name]) for name in assignment.inputs))
@@ -200,8 +200,14 @@ def _why_not_here(place: _Place, definition: OrderedStatement) -> str:
     return ""
 
 
-def _at(definition: Assignment, access: Access, taken: set[str]) -> Expr:
-    """Returns the value of a definition at the subscripts of an access; its own variables get names that are free."""
+def value_at(definition: Assignment, access: Access, taken: set[str]) -> Expr:
+    """Returns the value of a definition at the subscripts of an access; its own variables get names that are free.
+
+    Args:
+        definition: a statement with explicit sums.
+        access: an access to what it assigns.
+        taken: the names that are not free; those that it gives are added.
+    """
     kept = dict(zip(definition.target.indices, access.indices, strict=True))
     own = (variable for variable in _all_variables(definition.value) if variable not in kept)
     names = kept | {variable: IndexVar(_free(variable.name, taken)) for variable in own}
