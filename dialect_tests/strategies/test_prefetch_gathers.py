@@ -71,7 +71,7 @@ def test_rows_of_arrays(columns: int) -> None:
 def test_it_says_where_elements_are_asked_for() -> None:
     assert said_by("prefetch-gathers", SPMV, options=NARROW, A="CSR", x="") == ["applied to j"]
     assert said_by("prefetch-gathers", TRANSPOSED, options=NARROW, A="CSR", x="") == ["applied to j"]
-    assert said_by("prefetch-gathers", SPMV, dtype="c128", A="CSR", x="") == ["applied to j"]
+    assert said_by("prefetch-gathers", SPMV, dtype="c128", options=NARROW, A="CSR", x="") == ["applied to j"]
 
 
 def test_it_says_where_they_are_not() -> None:

@@ -193,15 +193,6 @@ def test_rows_of_integers_divided_by_rows_stay_scalar() -> None:
     np.testing.assert_allclose(found, (given[:, :, None] / B[None]).sum(1))
 
 
-@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
-def test_complex_numbers_stay_scalar(dtype: Any) -> None:
-    A = ms.tensor((matrix() * 5).astype(np.int8).astype(dtype))
-    B = (dense(18, 33) * 5).astype(np.int8).astype(dtype)
-    kernel = ms.compile("C(i,j) = A(i,k) * B(k,j)", A=A.type, B=B)
-    assert "vector" not in kernel.ir("sparsified")
-    np.testing.assert_array_equal(kernel(A, B), (matrix() * 5).astype(np.int8).astype(dtype) @ B)
-
-
 def test_scalar_loops_when_asked_for() -> None:
     asked = {"A": "f64[?,?] CSR", "B": "f64[?,?]"}
     for schedule in ("tile=0", "lanes=0"):
@@ -355,8 +346,6 @@ def test_it_says_that_rows_of_diagonals_stay_in_registers() -> None:
 @pytest.mark.parametrize(
     ("text", "dtype", "reason"),
     [
-        (SPMM, "c64", "its elements are of c64, which vectors do not hold"),
-        (SPMM, "c128", "its elements are of c128, which vectors do not hold"),
         ("C(i,j) = A(i,k) * exp(B(k,j))", "f64", "vectors of rows have no math.exp of f64"),
     ],
 )

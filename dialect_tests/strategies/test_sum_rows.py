@@ -222,7 +222,6 @@ def test_it_says_that_rows_of_narrow_elements_are_summed_by_vectors_on_avx2(dtyp
 @pytest.mark.parametrize(
     ("text", "kinds", "reason"),
     [
-        (SPMV, {"dtype": "c128"}, "its sum is of c128, which vectors do not hold"),
         ("y(i) = sin(A(i,j)) * x(j)", {}, "vectors of entries have no math.sin of f64"),
         (SPMV, {"A": "ELL"}, "its rows all have room for as many entries: where they end is foreseen"),
         (

@@ -14,7 +14,8 @@ from math import inf
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import is_truth
+from mlir_sparse.loops.complex_lanes import sum_of_pairs
+from mlir_sparse.loops.effects import is_complex, is_truth
 from mlir_sparse.loops.emit_vectors import splat_number
 from mlir_sparse.loops.value_origins import constant_of, made_by, sum_with
 
@@ -63,6 +64,8 @@ _JOINS: Mapping[str, _Join] = {
 }
 # What is subtracted one by one may be added up, and subtracted once.
 _DIFFERENCES = {"arith.subf": "arith.addf", "arith.subi": "arith.addi"}
+# Vectors hold complex numbers in two lanes each.
+_OF_PAIRS = dict.fromkeys(("complex.add", "complex.sub"), "arith.addf")
 _LOGIC = ("arith.ori", "arith.andi")
 
 
@@ -74,7 +77,7 @@ class Accumulation:
         operations: those that join the carried value and what is added; the last makes the value of the next iteration.
         term: what is joined with it in each iteration; of truth values a single bit, also where they are carried as
             bytes.
-        join: the operation by which parts are joined with each other.
+        join: the operation by which parts are joined with each other; of complex numbers, in the lanes of vectors.
         last: the operation by which they are joined with what there was before the loop.
     """
 
@@ -100,6 +103,8 @@ class Accumulation:
 
     def of_lanes(self, vector: ir.Value, *start: ir.Value) -> ir.Value:
         """Returns what the lanes of a vector are together, in the order that is fastest, and what sums start from."""
+        if is_complex(self.term.type):
+            return sum_of_pairs(vector)
         kind = _JOINS[self.join].kind
         attributes = {"kind": ir.Attribute.parse(f"#vector.kind<{kind}>")}
         if self.join in ("arith.addf", "arith.mulf"):
@@ -130,7 +135,7 @@ def accumulation_of(total: ir.Value, start: ir.Value, end: ir.Value) -> Accumula
     if op is None:
         return _truth_of(total, end) if constant_of(start) in (0, 1) else None
     left, right = op.operands
-    join = _DIFFERENCES.get(op.name, op.name)
+    join = _OF_PAIRS.get(op.name) or _DIFFERENCES.get(op.name, op.name)
     return Accumulation((op,), right if left == total else left, join, op.name)
 
 

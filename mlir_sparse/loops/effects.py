@@ -15,13 +15,16 @@ __all__ = [
     "MemoryAccess",
     "access_of",
     "computes_lanes",
+    "computes_pairs",
     "counts",
     "element_bits",
     "fits_lanes",
     "is_cheap",
+    "is_complex",
     "is_contiguous",
     "is_pure",
     "is_truth",
+    "lane_bits",
     "loads_in",
     "may_alias",
     "only_reads",
@@ -40,13 +43,15 @@ class _Trait(Flag):
     """It makes positions and coordinates of others; each lane does that by itself."""
     CHEAP = auto()
     """It costs less than a branch that was not foreseen, and may run where its result is not used."""
+    PAIRS = auto()
+    """Vectors that hold complex numbers in two lanes each have it: see `mlir_sparse.loops.complex_lanes`."""
 
 
 def _rows(dialect: str, names: str, traits: _Trait) -> Iterator[tuple[str, _Trait]]:
     return ((f"{dialect}.{name}", traits) for name in names.split())
 
 
-_LANES, _COUNTS, _CHEAP = _Trait
+_LANES, _COUNTS, _CHEAP, _PAIRS = _Trait
 _TRAITS: Mapping[str, _Trait] = dict(
     (
         *_rows("arith", "addf subf mulf negf extf truncf cmpf select", _LANES | _CHEAP),
@@ -59,18 +64,21 @@ _TRAITS: Mapping[str, _Trait] = dict(
         *_rows("arith", "divf", _LANES),
         *_rows("math", "absf absi", _LANES | _CHEAP),
         *_rows("math", "sqrt floor ceil", _LANES),
-        *_rows("complex", "add sub mul neg create re im constant conj", _CHEAP),
+        *_rows("complex", "add sub mul neg conj", _CHEAP | _PAIRS),
+        *_rows("complex", "create re im constant", _CHEAP),
     )
 )
 _PURE_DIALECTS = ("arith.", "complex.", "math.")
 _PURE = frozenset(
     (
         *("affine.apply", "affine.max", "affine.min"),
-        *("memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue"),
+        *("memref.dim", "memref.subview", "memref.cast", "llvm.extractvalue", "llvm.insertvalue"),
+        "builtin.unrealized_conversion_cast",
         *("scf.yield", "scf.condition", "linalg.yield"),
     )
 )
-_VIEWS = frozenset(("memref.subview", "memref.cast"))
+# Arrays of complex numbers are seen as arrays of their parts by descriptors, in which some numbers are others.
+_VIEWS = frozenset(("memref.subview", "memref.cast", "llvm.insertvalue", "builtin.unrealized_conversion_cast"))
 _ALLOCATIONS = frozenset(("memref.alloc", "memref.alloca"))
 # Which operand is the buffer, and which one is stored: None where nothing is.
 _ACCESSES: Mapping[str, tuple[int, int | None]] = {
@@ -170,6 +178,11 @@ def computes_lanes(op: ir.Operation) -> bool:
     return _has(op, _Trait.LANES)
 
 
+def computes_pairs(op: ir.Operation) -> bool:
+    """Returns whether an operation on complex numbers is one on vectors that hold them in two lanes each."""
+    return _has(op, _Trait.PAIRS)
+
+
 def counts(op: ir.Operation) -> bool:
     """Returns whether an operation makes positions and coordinates of others."""
     return _has(op, _Trait.COUNTS)
@@ -208,8 +221,18 @@ _BITS = {dtype.mlir: dtype.bits for dtype in DTYPES if not dtype.is_complex}
 
 
 def element_bits(kind: ir.Type) -> int:
-    """Returns the width of an element that vectors hold; 0 for a type that they do not, such as complex numbers."""
+    """Returns the width of an element that is a lane of vectors; 0 for a type that is none, such as complex numbers."""
     return _BITS.get(str(kind), 0)
+
+
+def is_complex(kind: ir.Type) -> bool:
+    """Returns whether an element is a complex number of parts that vectors hold."""
+    return isinstance(kind, ir.ComplexType) and element_bits(kind.element_type) > 0
+
+
+def lane_bits(kind: ir.Type) -> int:
+    """Returns how many bits of a vector an element takes, also a complex number; 0 for one that vectors do not hold."""
+    return 2 * element_bits(ir.ComplexType(kind).element_type) if is_complex(kind) else element_bits(kind)
 
 
 def is_truth(kind: ir.Type) -> bool:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 
 __all__ = [
     "broadcast",
-    "elements_at",
     "lane_numbers",
     "mask_of",
     "slice_of",
@@ -24,10 +21,11 @@ def broadcast(value: ir.Value, lanes: int) -> ir.Value:
     return build.operation("vector.broadcast", ir.VectorType.get([lanes], value.type), value)
 
 
-def lane_numbers(lanes: int) -> ir.Value:
-    """Returns a vector of words that count up from 0."""
+def lane_numbers(count: int, each: int = 1) -> ir.Value:
+    """Returns a vector of words that count up from 0, each of them as often as is said."""
+    lanes = count * each
     kind = ir.VectorType.get([lanes], build.word_type())
-    text = f"dense<{list(range(lanes))}> : vector<{lanes}xi64>"
+    text = f"dense<{[lane // each for lane in range(lanes)]}> : vector<{lanes}xi64>"
     return build.operation("arith.constant", kind, value=ir.Attribute.parse(text))
 
 
@@ -51,21 +49,6 @@ def sum_of_lanes(vector: ir.Value, *start: ir.Value) -> ir.Value:
     if build.is_float(vector.type):
         attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<reassoc>")
     return build.operation("vector.reduction", ir.VectorType(vector.type).element_type, vector, *start, **attributes)
-
-
-def elements_at(buffer: ir.Value, places: Sequence[tuple[ir.Value, ...]]) -> ir.Value:
-    """Returns elements of a buffer side by side.
-
-    They are loaded as vectors of one: of elements LLVM would make gathers, which take twice as long on some processors.
-    """
-    element = build.element_of(buffer)
-    parts = [build.operation("vector.load", ir.VectorType.get([1], element), buffer, *at) for at in places]
-    while len(parts) > 1:
-        size = len(places) // len(parts) * 2
-        kind, order = ir.VectorType.get([size], element), ir.DenseI64ArrayAttr.get(list(range(size)))
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [build.operation("vector.shuffle", kind, left, right, mask=order) for left, right in pairs]
-    return parts[0]
 
 
 def mask_of(count: ir.Value, lanes: int) -> ir.Value:

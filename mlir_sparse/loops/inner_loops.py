@@ -12,10 +12,20 @@ from collections.abc import Sequence
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import MemoryAccess, access_of, computes_lanes, element_bits, is_pure, is_truth
+from mlir_sparse.loops.effects import (
+    MemoryAccess,
+    access_of,
+    computes_lanes,
+    computes_pairs,
+    is_complex,
+    is_pure,
+    is_truth,
+    lane_bits,
+)
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.regions import operations_in
 from mlir_sparse.loops.remarks import Missed, type_name
+from mlir_sparse.loops.value_origins import made_by
 
 __all__ = ["Line", "line_of", "line_of_copy"]
 
@@ -57,7 +67,40 @@ class Line:
     @property
     def narrowest(self) -> int:
         """Returns the width of the narrowest elements that are loaded or stored side by side."""
-        return min(build.width_of(build.element_of(access.buffer)) for access in (*self.streams, *self.stores))
+        kinds = [build.element_of(access.buffer) for access in (*self.streams, *self.stores)]
+        return min(lane_bits(kind) // 2 if is_complex(kind) else lane_bits(kind) for kind in kinds)
+
+    @property
+    def lanes_each(self) -> int:
+        """Returns how many lanes of a vector an element takes: a complex number two."""
+        return 2 if any(is_complex(build.element_of(access.buffer)) for access in (*self.streams, *self.stores)) else 1
+
+    def one_and_many(self, value: ir.Value) -> tuple[ir.Value, ir.Value] | None:
+        """Returns the factors of a product of complex numbers: the one that all lanes share, and the other one.
+
+        It is None for any other value.
+        """
+        product = made_by(value, "complex.mul")
+        if product is None:
+            return None
+        left, right = product.operands
+        if (left in self.varying) == (right in self.varying):
+            return None
+        return (right, left) if left in self.varying else (left, right)
+
+    def sum_with_many(self, op: ir.Operation) -> tuple[ir.Value, ir.Value, ir.Value] | None:
+        """Returns what a product as `one_and_many` takes is added to, or subtracted from, and the factors.
+
+        It is None for any other operation, and where something else takes the product.
+        """
+        if op.name not in ("complex.add", "complex.sub"):
+            return None
+        first, second = op.operands
+        for total, product in ((first, second), (second, first))[: 2 if op.name == "complex.add" else 1]:
+            factors = self.one_and_many(product)
+            if factors is not None and total in self.varying and len(list(product.uses)) == 1:
+                return (total, *factors)
+        return None
 
 
 def line_of(loop: ForLoop) -> Line | Missed:
@@ -83,6 +126,7 @@ class _Reader:
         self.loads: list[MemoryAccess] = []
         self.stores: list[MemoryAccess] = []
         self.bits = 0
+        self.kinds: set[ir.Type] = set()
 
     def line(self) -> Line | Missed:
         *body, last = operations_in(self.loop.op)
@@ -91,6 +135,8 @@ class _Reader:
                 return Missed(self._reason(op))
         if not self.bits:
             return Missed("it goes through no elements that vectors hold")
+        if len(self.kinds) > 1 and any(map(is_complex, self.kinds)):
+            return Missed("it computes with complex numbers and others")
         accesses = tuple(self.loads), tuple(self.stores)
         return Line(self.loop, tuple(body), tuple(last.operands), *accesses, frozenset(self.varying), self.bits)
 
@@ -114,7 +160,7 @@ class _Reader:
             case "arith.addi" | "arith.subi" if any(o in self.places for o in op.operands):
                 return self._takes_place(op)
             case _:
-                return computes_lanes(op) and self._takes_arithmetic(op)
+                return (computes_lanes(op) or computes_pairs(op)) and self._takes_arithmetic(op)
 
     def _takes_load(self, load: MemoryAccess) -> bool:
         self.loads.append(load)
@@ -141,8 +187,11 @@ class _Reader:
     def _takes_arithmetic(self, op: ir.Operation) -> bool:
         if any(o in self.places for o in op.operands):
             return False
+        kind = op.results[0].type
         self.varying.add(op.results[0])
-        return is_truth(op.results[0].type) or self._is_element(op.results[0].type)
+        # Vectors choose between lanes, and there are two of each number.
+        takes = computes_pairs(op) or not is_complex(kind)
+        return takes and (is_truth(kind) or self._is_element(kind))
 
     def _is_consecutive(self, at: Sequence[ir.Value]) -> bool:
         if not at or at[-1] not in self.places:
@@ -150,6 +199,7 @@ class _Reader:
         return not any(o in self.varying or o in self.places for o in at[:-1])
 
     def _is_element(self, kind: ir.Type) -> bool:
-        width = element_bits(kind)
+        width = lane_bits(kind)
+        self.kinds.add(kind)
         self.bits = max(self.bits, width)
         return width > 0

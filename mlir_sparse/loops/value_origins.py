@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 # Sums and differences, and among how many of its operands that which is added to may be.
-_SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1}
+_SUMS = {"arith.addf": 2, "arith.addi": 2, "arith.subf": 1, "arith.subi": 1, "complex.add": 2, "complex.sub": 1}
 _WIDENINGS = frozenset(("arith.extui", "arith.index_cast", "arith.index_castui"))
 
 

@@ -8,7 +8,17 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import MemoryAccess, access_of
+from mlir_sparse.loops.complex_lanes import (
+    add_product,
+    broadcast_pairs,
+    complex_operation,
+    crossed_product,
+    parts_of,
+    place_of,
+    signed_parts,
+    vector_of,
+)
+from mlir_sparse.loops.effects import MemoryAccess, access_of, computes_pairs
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import prefetch_row
 from mlir_sparse.loops.emit_vectors import broadcast, slice_of, splat_number
@@ -26,7 +36,10 @@ class Tile:
         start: the first.
         size: how many.
         mask: which of them there are; None for all.
-        there: how many there are where stores have no masks; None where they have, or all are there.
+        there: how many there are where stores have no masks; None where they have, or all are there. Complex numbers
+            count as their two lanes.
+        crossed: whether sums of products of complex numbers with one keep those with its imaginary part behind the
+            others: see `joined_crossed`.
         fuses: whether products are added without rounding in between.
         distance: how many entries before their iteration rows are prefetched; 0 for not at all.
         rolled: whether LLVM is to leave the loops around it as they are: an iteration with few vectors waits for the
@@ -40,15 +53,16 @@ class Tile:
     distance: int = 0
     rolled: bool = False
     there: ir.Value | None = None
+    crossed: bool = False
 
     def of(self, element: ir.Type) -> ir.Type:
         """Returns the type of a vector of elements."""
-        return ir.VectorType.get([self.size], element)
+        return vector_of(self.size, element)
 
 
 def load_vector(tile: Tile, buffer: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
     """Returns consecutive elements; zeros in place of those that there are not."""
-    kind = tile.of(build.element_of(buffer))
+    kind, at, buffer = tile.of(build.element_of(buffer)), place_of(buffer, at), parts_of(buffer)
     if tile.mask is None:
         return build.operation("vector.load", kind, buffer, *at)
     return build.operation("vector.maskedload", kind, buffer, *at, tile.mask, splat_number(kind, 0))
@@ -56,6 +70,7 @@ def load_vector(tile: Tile, buffer: ir.Value, at: Sequence[ir.Value]) -> ir.Valu
 
 def store_vector(tile: Tile, value: ir.Value, buffer: ir.Value, at: Sequence[ir.Value]) -> None:
     """Stores consecutive elements, as many as there are."""
+    at, buffer = place_of(buffer, at), parts_of(buffer)
     if tile.mask is None:
         ir.Operation.create("vector.store", operands=[value, buffer, *at])
     elif tile.there is None:
@@ -114,12 +129,13 @@ class VectorValues:
         widened = made_by(value, "arith.extf")
         half = None if widened is None else widened.operands[0]
         if widened is None or half is None or not DType.of(str(half.type)).widens_in_vectors:
-            return broadcast(value, self.lanes)
+            return broadcast_pairs(value, self.lanes)
         return rewritten(widened, [broadcast(half, self.lanes)], self.lanes)
 
     def computed(self, op: ir.Operation) -> ir.Value:
         """Writes an operation whose result differs from lane to lane; returns the vector."""
-        return rewritten(op, [self.of(operand) for operand in op.operands], self.lanes)
+        operands = [self.of(operand) for operand in op.operands]
+        return complex_operation(op, operands) if computes_pairs(op) else rewritten(op, operands, self.lanes)
 
 
 class Lanes(VectorValues):
@@ -164,6 +180,8 @@ class Lanes(VectorValues):
 
     def computed(self, op: ir.Operation) -> ir.Value:
         """Writes an operation whose result differs from lane to lane, fused with a product where there are such."""
+        if computes_pairs(op):
+            return self._of_pairs(op)
         fuses = self.tile.fuses and op.name in ("arith.addf", "arith.subf")
         fused = self._fused(op) if fuses else None
         return super().computed(op) if fused is None else fused
@@ -184,6 +202,21 @@ class Lanes(VectorValues):
                     added = build.operation("arith.negf", added.type, added)
             return build.operation("vector.fma", left.type, left, right, added)
         return None
+
+    def _of_pairs(self, op: ir.Operation) -> ir.Value:
+        """Writes an operation on complex numbers, with a product of one with many as cheaply as it can be had."""
+        fuses, less = self.tile.fuses, op.name == "complex.sub"
+        if (factors := self.line.one_and_many(op.results[0])) is not None:
+            one, many = factors
+            return add_product(*signed_parts(one, self.lanes), self.of(many), None)
+        found = self.line.sum_with_many(op)
+        if found is None:
+            return super().computed(op)
+        total, one, many = found
+        operands = self.of(many), self.of(total)
+        if self.tile.crossed:
+            return crossed_product(one, *operands, less=less, fuses=fuses)
+        return add_product(*signed_parts(one, self.lanes, less=less), *operands, fuses=fuses)
 
 
 def _is_shared(value: ir.Value) -> bool:

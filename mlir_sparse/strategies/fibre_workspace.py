@@ -15,7 +15,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import Accumulation, accumulation_of
-from mlir_sparse.loops.effects import access_of, may_alias, only_reads
+from mlir_sparse.loops.effects import access_of, is_complex, may_alias, only_reads
 from mlir_sparse.loops.emit_copies import copy_of
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.model_accesses import Accumulate
@@ -93,7 +93,7 @@ def _applies(loop: ForLoop, _: Nest) -> _Fibre | Missed | None:
         return Missed("where the result lies is not known to be apart from what is read")
     total = element.load.loaded
     accumulated = accumulation_of(total, total, store.value)
-    if accumulated is None or not accumulated.is_sum or len(accumulated.operations) > 1:
+    if accumulated is None or not accumulated.is_sum or len(accumulated.operations) > 1 or is_complex(total.type):
         return Missed("it adds up nothing that a common factor can be taken out of")
     return _shared_in(loop, chain, element, accumulated)
 

@@ -14,7 +14,7 @@ from mlir_sparse.loops.emit_vectors import slice_of
 from mlir_sparse.loops.inner_loops import Line, line_of_copy
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.operation_index import Nest
-from mlir_sparse.loops.remarks import Missed
+from mlir_sparse.loops.remarks import Missed, type_name
 from mlir_sparse.loops.strategy import Strategy
 from mlir_sparse.loops.value_origins import constant_of, made_by, result_maker
 from mlir_sparse.loops.vector_bodies import Lanes, Tile
@@ -45,6 +45,8 @@ def sum_of(line: Line, nest: Nest) -> InnerSum | Missed:
     target = Target.of(nest.options)
     lanes, found = target.lanes_of(line.bits), _sum_in(line)
     why = "vectors have one lane" if lanes < 2 else _why_not_dense(line, lanes)
+    if line.lanes_each > 1:
+        why = f"its sum is of {type_name(line.loop.results[0].type)}, which vectors do not hold"
     if found is None:
         why = "it carries more than one sum of elements"
     return Missed(why) if why or found is None else InnerSum(line, target, *found)

@@ -9,11 +9,13 @@ from mlir_sparse.loops.accumulations import Accumulation
 from mlir_sparse.loops.effects import (
     MemoryAccess,
     computes_lanes,
+    computes_pairs,
     counts,
-    element_bits,
     fits_lanes,
+    is_complex,
     is_contiguous,
     is_truth,
+    lane_bits,
     loads_in,
 )
 from mlir_sparse.loops.model import ForLoop
@@ -78,8 +80,9 @@ class _Reader:
             self.numbers.add(result)
             return counts(op)
         self.values.add(result)
-        taken = computes_lanes(op) and not any(operand in self.numbers for operand in op.operands)
-        return taken and fits_lanes(result.type)
+        if any(operand in self.numbers for operand in op.operands):
+            return False
+        return computes_pairs(op) if is_complex(result.type) else computes_lanes(op) and fits_lanes(result.type)
 
     def _takes_load(self, load: MemoryAccess) -> bool:
         result = load.op.result
@@ -89,7 +92,7 @@ class _Reader:
                 return False
             self.streams[load.buffer] = None
         (self.numbers if result in self.addresses else self.values).add(result)
-        return result in self.addresses or element_bits(result.type) > 0
+        return result in self.addresses or lane_bits(result.type) > 0
 
     def _addresses(self) -> set[ir.Value]:
         """Returns what the body computes and reads its elements by: a number for each entry, and no vector."""

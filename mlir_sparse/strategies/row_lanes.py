@@ -8,10 +8,11 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import Accumulation
-from mlir_sparse.loops.effects import access_of, is_truth
+from mlir_sparse.loops.complex_lanes import elements_at, parts_of, place_of, vector_of
+from mlir_sparse.loops.effects import access_of, is_complex, is_truth, lane_bits
 from mlir_sparse.loops.emit_copies import rewritten
 from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
-from mlir_sparse.loops.emit_vectors import broadcast, elements_at, lane_numbers, slice_of
+from mlir_sparse.loops.emit_vectors import broadcast, lane_numbers, slice_of
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker, result_maker
 from mlir_sparse.loops.vector_bodies import VectorValues
@@ -86,7 +87,7 @@ def terms_of(row: LaneRow, first: ir.Value) -> list[ir.Value]:
 def _width_of(row: LaneRow) -> int:
     """Returns how many entries a vector is of."""
     element = row.accumulated.term.type
-    return LANES if is_truth(element) else min(LANES, _BITS // build.width_of(element))
+    return LANES if is_truth(element) else min(LANES, _BITS // lane_bits(element))
 
 
 def entries_ahead(size: ir.Value, short: bool, distances: PrefetchDistances) -> ir.Value:
@@ -112,7 +113,7 @@ class RowVectors:
         self.upper = upper
         self.distance = distance
         self.width = _width_of(row)
-        self.kind = ir.VectorType.get([self.width], row.accumulated.term.type)
+        self.kind = vector_of(self.width, row.accumulated.term.type)
 
     def total(self, lower: ir.Value) -> ir.Value:
         """Writes the loop; returns what each lane has accumulated."""
@@ -146,17 +147,18 @@ class RowVectors:
         """Writes what is accumulated for the entries from one on, and what changes nothing for those of other rows."""
         for stream in self.row.streams:
             prefetch(stream, [build.add(first, self.distance)])
-        own = self._own(first)
+        each = 2 if is_complex(self.row.accumulated.term.type) else 1
+        own, width = self._own(first, each), each * self.width
         parts = []
         for number, made in enumerate(terms_of(self.row, first)):
-            mask = own if self.width == LANES else slice_of(own, number * self.width, self.width)
+            mask = own if self.width == LANES else slice_of(own, number * width, width)
             parts.append(build.select(mask, made, self.row.accumulated.identity(made.type)))
         return parts
 
-    def _own(self, first: ir.Value) -> ir.Value:
-        """Returns which lanes of a vector are entries of the row."""
+    def _own(self, first: ir.Value, each: int) -> ir.Value:
+        """Returns which lanes of vectors are entries of the row, if each has as many."""
         left = build.cut(build.subtract(self.upper, first), build.word_type())
-        return build.compare("ult", lane_numbers(LANES), broadcast(left, LANES))
+        return build.compare("ult", lane_numbers(LANES, each), broadcast(left, LANES * each))
 
 
 class _Entries(VectorValues):
@@ -181,8 +183,9 @@ class _Entries(VectorValues):
         if load is None:
             return super().computed(op)
         if load.buffer in self.row.streams:
-            kind = ir.VectorType.get([self.lanes], build.element_of(load.buffer))
-            return build.operation("vector.load", kind, load.buffer, self.first)
+            kind = vector_of(self.lanes, build.element_of(load.buffer))
+            place = place_of(load.buffer, [self.first])
+            return build.operation("vector.load", kind, parts_of(load.buffer), *place)
         return elements_at(load.buffer, list(zip(*map(self._each, load.at), strict=True)))
 
     def _each(self, value: ir.Value) -> list[ir.Value]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import Accumulation, accumulation_of
 from mlir_sparse.loops.array_fills import ArrayFill
 from mlir_sparse.loops.carry_values import LINE, PATH, carry
+from mlir_sparse.loops.complex_lanes import broadcast_pairs, crossed_start, joined_crossed
 from mlir_sparse.loops.effects import MemoryAccess, root_of
 from mlir_sparse.loops.emit_copies import copy_body
-from mlir_sparse.loops.emit_vectors import broadcast, splat_number
-from mlir_sparse.loops.inner_loops import line_of_copy
+from mlir_sparse.loops.emit_vectors import splat_number
+from mlir_sparse.loops.inner_loops import Line, line_of_copy
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.outer_loops import OuterLoops
 from mlir_sparse.loops.regions import is_loop, operations_in
-from mlir_sparse.loops.value_origins import is_inside, maker, parent_of, result_maker
+from mlir_sparse.loops.value_origins import is_inside, made_by, maker, parent_of, result_maker
 from mlir_sparse.loops.vector_bodies import Lanes, Tile, load_vector, store_vector
 from mlir_sparse.loops.vector_options import Target
 from mlir_sparse.strategies.tile_sizes import TiledLines
@@ -62,10 +64,12 @@ class RowTiles(TiledLines):
         self.buffer = nest.store.buffer
         self.written = root_of(self.buffer)
         *self.row, _ = nest.store.at
+        # Twice as many accumulators for half as much to do at each entry: what belongs to the other lane stays apart.
+        self.crossed = nest.stays and all(map(_adds_many, nest.lines))
 
     def largest_first(self) -> list[int]:
         """Returns the sizes of tiles of whole vectors."""
-        return self.target.sizes(self.bits, len(self.lines[0].streams) - 1)
+        return self.target.sizes(self.bits, len(self.lines[0].streams) - 1, rows=2 if self.crossed else 1)
 
     def rows_of_any_width(self) -> None:
         """Puts tiles of all sizes in place of the nest."""
@@ -108,9 +112,11 @@ class RowTiles(TiledLines):
             return
         with ir.InsertionPoint(root):
             start = self.start
-            row = load_vector(tile, self.buffer, at) if start is None else broadcast(start.value(), tile.size)
-        row = carry(root, row, lambda op, row: self._line(op, tile, row, scope))
-        store_vector(tile, self._alternating(tile, row), self.buffer, at)
+            row = load_vector(tile, self.buffer, at) if start is None else broadcast_pairs(start.value(), tile.size)
+            row = crossed_start(row) if self.crossed else row
+        inner = replace(tile, crossed=self.crossed)
+        row = self._alternating(tile, carry(root, row, lambda op, row: self._line(op, inner, row, scope)))
+        store_vector(tile, joined_crossed(row) if self.crossed else row, self.buffer, at)
 
     def _alternating(self, tile: Tile, row: ir.Value) -> ir.Value:
         """Lets a loop over entries that adds to few vectors add to two rows by turns; returns their sum.
@@ -120,7 +126,7 @@ class RowTiles(TiledLines):
         loop, accumulated = ForLoop(result_maker(row)), self._accumulation()
         if tile.size > self.lanes * _FEW or accumulated is None or not _is_single(loop):
             return row
-        (carried,), (start,), kind = loop.carried, loop.starts, tile.of(build.element_of(self.buffer))
+        (carried,), (start,), kind = loop.carried, loop.starts, row.type
         # What is added to -0.0 stays what it is, also where it is 0.0 or -0.0.
         zero = accumulated.is_sum and build.is_float(kind)
 
@@ -169,6 +175,18 @@ class RowTiles(TiledLines):
                 break
             place, around = around, parent_of(around)
         return place
+
+
+def _adds_many(line: Line) -> bool:
+    """Returns whether a line adds products of complex numbers with one to what is stored there, and does no more."""
+    (value,) = (store.value for store in line.stores)
+    op = None if value is None else made_by(value, "complex.add", "complex.sub")
+    found = None if op is None else line.sum_with_many(op)
+    return found is not None and any(load.loaded == found[0] for load in line.streams) and _is_used_once(found[0])
+
+
+def _is_used_once(value: ir.Value) -> bool:
+    return len(list(value.uses)) == 1
 
 
 def _is_index(value: ir.Value) -> bool:

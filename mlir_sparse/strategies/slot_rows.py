@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
+from mlir_sparse.loops.complex_lanes import elements_at
 from mlir_sparse.loops.effects import (
     MemoryAccess,
     access_of,
@@ -29,7 +30,7 @@ from mlir_sparse.loops.effects import (
 from mlir_sparse.loops.emit_copies import move_here, rewritten
 from mlir_sparse.loops.emit_prefetch import PrefetchDistances, prefetch
 from mlir_sparse.loops.emit_strips import loop_over_chunks
-from mlir_sparse.loops.emit_vectors import broadcast, elements_at, splat_number
+from mlir_sparse.loops.emit_vectors import broadcast, splat_number
 from mlir_sparse.loops.model import ForLoop, loop_of
 from mlir_sparse.loops.model_accesses import Gather
 from mlir_sparse.loops.model_branches import Branch, IntegerComparison

@@ -14,7 +14,7 @@ from functools import reduce
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.accumulations import accumulation_of
-from mlir_sparse.loops.effects import element_bits, loads_in
+from mlir_sparse.loops.effects import element_bits, lane_bits, loads_in
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_prefetch import PrefetchDistances
 from mlir_sparse.loops.emit_segments import has_few_entries
@@ -51,7 +51,7 @@ def _candidates(nest: Nest) -> Iterator[ForLoop]:
 def _applies(loop: ForLoop, nest: Nest) -> LaneRow | Missed:
     for start in loop.starts:
         # The same on all machines, so it is said before what this one lacks.
-        if not element_bits(start.type):
+        if not lane_bits(start.type):
             return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
     why = "" if nest.facts.short_rows or loop.is_whole else _why_long(loop, nest)
     return Missed(why) if why else _row_of(loop)
@@ -68,7 +68,7 @@ def _why_long(loop: ForLoop, nest: Nest) -> str:
 
 def _least(loop: ForLoop, nest: Nest) -> int:
     """Returns how many entries a row must have where selections stand for masks; 0 where no number is enough."""
-    if nest.options.get("long") != "true" or any(element_bits(start.type) > _WORD for start in loop.starts):
+    if nest.options.get("long") != "true" or any(lane_bits(start.type) > _WORD for start in loop.starts):
         return 0
     loaded = [load.loaded.type for load in loads_in(loop.body)]
     halves = any(build.is_float(kind) and element_bits(kind) < _WORD for kind in loaded)

@@ -77,9 +77,12 @@ class TiledLines(ABC):
 
     def masked(self, at: ir.Value, upper: ir.Value, size: int) -> None:
         """Writes one tile of at most a size."""
+        each = self.lines[0].lanes_each
         left = build.subtract(upper, at)
+        left = build.multiply(left, build.constant(each)) if each > 1 else left
         there = None if self.target.masks else left
-        self.tile(Tile(at, size, self.target.mask_of(left, size, self.bits), self.target.fuses, 0, True, there))
+        mask = self.target.mask_of(left, size * each, self.bits // each)
+        self.tile(Tile(at, size, mask, self.target.fuses, 0, True, there))
 
     def _sizes(self) -> list[int]:
         """Returns the sizes of tiles without a mask, those of less than a vector included where there are none."""
