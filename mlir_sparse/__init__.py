@@ -106,7 +106,7 @@ from mlir_sparse.process.forks import importing
 from mlir_sparse.process.thread_pools import list_in_threadpoolctl
 from mlir_sparse.runtime import get_num_threads, set_num_threads
 from mlir_sparse.spec import Alternative
-from mlir_sparse.tensor import LevelStorage, SparseTensor, tensor
+from mlir_sparse.tensor import FilledTensor, LevelStorage, SparseTensor, tensor
 from mlir_sparse.tensor.python_operators import install
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ __all__ = [
     "EncodingSyntaxError",
     "ExtentError",
     "FileFormatError",
+    "FilledTensor",
     "IndexRangeError",
     "IndexVar",
     "Kernel",

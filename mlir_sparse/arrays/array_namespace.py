@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.creation import arange, empty, eye, full, linspace, ones, tril, triu, zeros
+from mlir_sparse.arrays.filled.filled_functions import FILLED_FUNCTIONS
 from mlir_sparse.arrays.numpy_functions import FUNCTIONS
 from mlir_sparse.dtypes import DTYPES, TRUTH
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor import FilledTensor, SparseTensor, tensor
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 
 __all__ = [
@@ -117,8 +118,12 @@ def _function(name: str, numpys: str) -> Callable[..., Any]:
             options["kind"] = "stable" if options.pop("stable", True) else None
             if options.pop("descending", False):
                 return _descending(name, given[0], options)
-        if ours is not None and any(isinstance(one, SparseTensor) for one in _flat(given)):
-            return ours(*given, **options)
+        flat = _flat(given)
+        if ours is not None and any(isinstance(one, SparseTensor) for one in flat):
+            if not any(isinstance(one, FilledTensor) for one in flat):
+                return ours(*given, **options)
+        elif theirs is None and (filled := FILLED_FUNCTIONS.get(f"np.{numpys}")) is not None:
+            return filled(*given, **options)
         if theirs is None:
             raise UnsupportedError(f"expected a NumPy with {numpys} for xp.{name} of arrays, but got {np.__version__}")
         return theirs(*given, **options)
@@ -151,7 +156,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     """
     if device not in (None, "cpu"):
         raise OperandError(f"expected device='cpu', but got {device!r}: use .to({device!r})")
-    if not (isinstance(obj, SparseTensor) or is_sparse_source(obj)):
+    if not (isinstance(obj, SparseTensor | FilledTensor) or is_sparse_source(obj)):
         array = np.asarray(obj, dtype=dtype)
         return array.copy() if copy and array is obj else array
     found = tensor(obj) if dtype is None else tensor(obj, dtype=dtype)
@@ -167,8 +172,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Returns the parts of an array along an axis, without that axis."""
-    if isinstance(x, SparseTensor):
-        found: tuple[Any, ...] = FUNCTIONS["np.unstack"](x, axis=axis)
+    if isinstance(x, SparseTensor | FilledTensor):
+        table = FUNCTIONS if isinstance(x, SparseTensor) else FILLED_FUNCTIONS
+        found: tuple[Any, ...] = table["np.unstack"](x, axis=axis)
         return found
     return tuple(np.moveaxis(x, axis, 0))
 

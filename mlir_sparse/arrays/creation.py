@@ -108,15 +108,30 @@ def full(
     dtype: DTypeLike | DType | None = None,
     encoding: str | Encoding | None = None,
     device: Any = None,
+    stored: bool = True,
 ) -> Any:
     """Returns one value everywhere: a NumPy array, as dense results are, or a tensor where an encoding is asked for.
 
+    Args:
+        shape: the extents.
+        fill_value: the value.
+        dtype: the element type, that of the value when None.
+        encoding: any argument of `encoding`.
+        device: `cpu`, or None.
+        stored: False stores nothing: the result is a tensor without entries whose fill value this is.
+
     Raises:
         TooLargeError: for an array that would not fit in memory.
+
+    >>> full((10**6, 10**6), np.inf, stored=False).nse
+    0
     """
     _check_host(device)
     extents = _extents(shape)
     found = np.asarray(fill_value) if dtype is None else np.asarray(fill_value).astype(numpy_dtype(dtype))
+    if not stored and extents:
+        kept = zeros(extents, dtype=found.dtype, encoding=encoding)
+        return kept.with_fill(found[()])
     check_dense_fits(extents, found.dtype)
     array = np.full(extents, found)
     return array if encoding is None else tensor(array, encoding)

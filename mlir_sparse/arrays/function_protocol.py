@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -18,19 +18,34 @@ __all__ = ["apply_function"]
 Function = Callable[..., Any]
 
 
-def apply_function(function: Function, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def apply_function(
+    function: Function,
+    given: tuple[Any, ...],
+    options: dict[str, Any],
+    table: Mapping[str, Function] = FUNCTIONS,
+    refusal: Callable[[str, tuple[Any, ...]], Exception] | None = None,
+) -> Any:
     """Computes a function of NumPy's with a sparse argument.
+
+    Args:
+        function: NumPy's function.
+        given: its arguments.
+        options: those given by name.
+        table: the functions of such arguments, by NumPy's names.
+        refusal: returns the error for a name that the table has not.
 
     Raises:
         OperandError: for unsupported functions and arguments.
     """
     name = _name(function)
-    ours = FUNCTIONS.get(name)
+    ours = table.get(name)
     if ours is None:
+        if refusal is not None:
+            raise refusal(name, given)
         raise OperandError(f"expected a function of NumPy that sparse tensors offer, but got {name}: use A.to_numpy()")
-    out = options.get("out") if "out" not in _signature(ours).parameters else None
-    rest = options if out is None else {key: value for key, value in options.items() if key != "out"}
-    rest = {key: value for key, value in rest.items() if value is not np._NoValue}
+    is_out = "out" in options and "out" not in _signature(ours).parameters
+    out = options["out"] if is_out else None
+    rest = {key: value for key, value in options.items() if value is not np._NoValue and not (is_out and key == "out")}
     try:
         _signature(ours).bind(*given, **rest)
     except TypeError as error:

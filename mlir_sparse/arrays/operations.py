@@ -12,6 +12,7 @@ from mlir_sparse.arrays import (
     reshape,
 )
 from mlir_sparse.arrays.elementwise import elementwise
+from mlir_sparse.arrays.filled import filled_protocol, moved_entries
 from mlir_sparse.arrays.function_protocol import apply_function
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.arrays.ufunc_protocol import apply_ufunc, written
@@ -27,6 +28,9 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "diagonal": reshape.diagonal,
     "dot": matrix_products.dot,
     "elementwise": elementwise,
+    "filled_function": filled_protocol.filled_function,
+    "filled_item": moved_entries.filled_item,
+    "filled_ufunc": filled_protocol.filled_ufunc,
     "function": apply_function,
     "imag": choice_functions.imag,
     "item": item,

@@ -15,9 +15,10 @@ from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.text.given_arguments import shown
 
-__all__ = ["apply_ufunc", "written"]
+__all__ = ["apply_ufunc", "check_options", "written"]
 
 # Options of a call that do not change the result.
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "keepdims": False, "initial": None}
@@ -37,7 +38,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **o
         case "reduce":
             found = _reduced(ufunc, inputs[0], dtype, options)
         case "outer":
-            _check_options(ufunc, options)
+            check_options(ufunc, options)
             left, right = (operand_check.value_of(f"an operand of {ufunc.__name__}.outer", value) for value in inputs)
             found = elementwise(ufunc, [_before(left, right.ndim), right], dtype=dtype)
         case _:
@@ -50,7 +51,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **o
 
 def _reduced(ufunc: np.ufunc, tensor: Any, dtype: Any, options: dict[str, Any]) -> Any:
     axis, keepdims, initial = options.pop("axis", 0), options.pop("keepdims", False), options.pop("initial", None)
-    _check_options(ufunc, options)
+    check_options(ufunc, options)
     found = reduced(ufunc, tensor, axis, keepdims=keepdims, dtype=dtype)
     if initial is None:
         return found
@@ -63,7 +64,8 @@ def _before(value: Any, count: int) -> Any:
     return reshaped(value, shape) if isinstance(value, SparseTensor) else value.reshape(shape)
 
 
-def _check_options(ufunc: np.ufunc, options: dict[str, Any]) -> None:
+def check_options(ufunc: np.ufunc, options: dict[str, Any]) -> None:
+    """Raises OperandError for options of a ufunc's call that change the result."""
     for name, value in options.items():
         default = _DEFAULTS.get(name)
         if name not in _DEFAULTS or not (value is default or (isinstance(value, str) and value == default)):
@@ -72,7 +74,7 @@ def _check_options(ufunc: np.ufunc, options: dict[str, Any]) -> None:
 
 def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], dtype: Any, options: dict[str, Any]) -> Any:
     axis = options.pop("axis", -1) if ufunc.__name__ == "vecdot" else -1
-    _check_options(ufunc, options)
+    check_options(ufunc, options)
     if ufunc is np.matmul:
         left, right = inputs
         return matmul(left, right, dtype=dtype)
@@ -105,10 +107,11 @@ def _write(value: Any, target: Any) -> None:
         raise OperandError(
             f"expected a NumPy array for out, but got {type(target).__name__}: sparse results are new tensors"
         )
-    if np.shape(target) != (value.shape if isinstance(value, SparseTensor) else np.shape(value)):
+    is_sparse = isinstance(value, SparseTensor | FilledTensor)
+    if np.shape(target) != (value.shape if is_sparse else np.shape(value)):
         raise ExtentError(f"expected out of shape {value.shape}, but got {target.shape}")
     try:
-        if isinstance(value, SparseTensor):
+        if is_sparse:
             value = value.to_numpy()
         np.copyto(target, value, casting="same_kind")
     except TypeError:

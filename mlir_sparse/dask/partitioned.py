@@ -17,6 +17,7 @@ from mlir_sparse.dask.checked_array import CheckedArray, Pieces, annotate, piece
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.files.open_source import source
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
@@ -47,7 +48,7 @@ def from_tensor(whole: Any, /, *, pieces: int | Sequence[int] = 8, along: int | 
     >>> from_tensor(np.eye(6), pieces=(2, 3)).chunks
     ((3, 3), (2, 2, 2))
     """
-    given = whole if isinstance(whole, SparseTensor) else tensor(whole)
+    given = whole if isinstance(whole, SparseTensor) else tensor_with_zeros(whole, "chunks on Dask")
     cut = _cut_dimensions(given, pieces, along)
     name = f"tensor-{tokenize(given, cut)}"
     tasks = {}

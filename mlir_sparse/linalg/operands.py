@@ -8,8 +8,9 @@ import numpy as np
 
 from mlir_sparse.dtypes import WIDE_TYPES, DType
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError
-from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.dense_arrays import array_of
+from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["least_type", "right_sides", "square_matrix"]
@@ -24,7 +25,7 @@ def square_matrix(source: Any) -> SparseTensor:
         RankError: for another number of dimensions than two.
         ExtentError: for a matrix that is not square.
     """
-    matrix = source if type(source) is SparseTensor else tensor(source)
+    matrix = source if type(source) is SparseTensor else tensor_with_zeros(source, "a linear system")
     if len(matrix.shape) != 2:
         raise RankError(f"expected a square matrix, but got a tensor of shape {matrix.shape}")
     if matrix.shape[0] != matrix.shape[1]:

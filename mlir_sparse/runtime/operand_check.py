@@ -13,9 +13,10 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import DimSlice, Encoding, TensorType
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.errors import DTypeError, OperandError, RankError
-from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.virtual_tensor import VirtualTensor
 
 __all__ = [
@@ -51,7 +52,7 @@ def value_of(name: str, source: object) -> Value:
     if isinstance(source, VirtualTensor):
         return value_of(name, source.made())
     if type(source) is not np.ndarray and is_sparse_source(source):
-        return tensor(source)
+        return tensor_with_zeros(source, name)
     return _native_array(name, array_of(source, f"an array or tensor of numbers for {name}"))
 
 
@@ -64,7 +65,8 @@ def with_tensors(operands: tuple[Any, ...]) -> tuple[Any, ...] | None:
     foreign = [type(one) not in _OURS and is_sparse_source(one) for one in operands]
     if not any(foreign):
         return None
-    return tuple([tensor(one) if is_foreign else one for one, is_foreign in zip(operands, foreign, strict=True)])
+    pairs = zip(operands, foreign, strict=True)
+    return tuple([tensor_with_zeros(one, "an operand") if is_foreign else one for one, is_foreign in pairs])
 
 
 def named_with_tensors(named: dict[str, Any]) -> dict[str, Any]:

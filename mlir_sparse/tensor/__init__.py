@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.level_view import level_view
 from mlir_sparse.tensor.sketch_of import sketch_of
@@ -25,6 +26,7 @@ else:
 
 __all__ = [
     "DeviceTensor",
+    "FilledTensor",
     "LevelStorage",
     "SparseTensor",
     "level_view",

@@ -144,6 +144,27 @@ class ArrayMethods(Operators):
 
         return with_values(self, values)  # type: ignore[arg-type]
 
+    @property
+    def fill_value(self) -> np.generic:
+        """Returns the value of every element that is not stored: zero. FilledTensors have another one."""
+        zero: np.generic = self.storage.values.dtype.type(0)
+        return zero
+
+    def with_fill(self, fill_value: complex) -> Any:
+        """Returns the same stored entries with another value for all other elements: a FilledTensor, but for zero.
+
+        Raises:
+            DTypeError: for a value that the element type does not hold.
+            UnsupportedError: for storage with padding, such as blocks: its zeros are not told from missing elements.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> tensor([[0.0, 2.0], [3.0, 0.0]]).with_fill(np.inf).min(axis=1)
+        array([2., 3.])
+        """
+        from mlir_sparse.tensor.filled_tensor import filled  # imports this class's tensors
+
+        return filled(self, fill_value)  # type: ignore[arg-type]
+
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the sum over axes, in 64 bits for integers.
 

@@ -26,6 +26,8 @@ from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, 
 from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch, torch_rows
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
 from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.fill_values import WAY_OUT, cast_fill, fill_of, no_fill
+from mlir_sparse.tensor.filled_tensor import FilledTensor, filled
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.validate import check_explicit_value
@@ -35,7 +37,7 @@ from mlir_sparse.text.given_arguments import integers_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["from_entries", "tensor"]
+__all__ = ["dense_source", "from_entries", "tensor", "tensor_with_zeros", "wanted_encoding"]
 
 _DENSE_DEFAULTS = {1: "SparseVector", 2: "CSR"}
 _KINDS = (
@@ -53,6 +55,7 @@ def tensor(
     sum_duplicates: bool = True,
     drop_zeros: bool = False,
     prune: bool = False,
+    fill_value: complex | None = None,
     **parameters: Any,
 ) -> SparseTensor:
     """Returns a sparse tensor with the entries of a source, which is never changed.
@@ -78,10 +81,15 @@ def tensor(
             is nonunique.
         drop_zeros: True leaves out stored zeros, also duplicates that add up to zero.
         prune: True keeps the n of greatest magnitude in each group of m, for n:m formats.
+        fill_value: the value of all elements that are not stored, where it is not zero: the result is a FilledTensor.
+            Elements of a dense source that have it are not stored. Arrays of pydata/sparse keep their own.
         parameters: parameters of a preset, as for `encoding` (`block`, `order`, `pos_width`, ...).
 
+    Returns:
+        a SparseTensor; a FilledTensor for a fill value other than zero, asked for or the source's own.
+
     Raises:
-        OperandError: for any other source.
+        OperandError: for any other source, and for another fill value than the source has.
         DTypeError: for elements that sparse tensors cannot have, such as dates.
         CoordinatesError: for coordinates outside the shape.
         TooLargeError: for storage that would not fit in memory.
@@ -90,6 +98,11 @@ def tensor(
     >>> A.to_numpy().tolist()
     [[0.0, 4.0], [0.0, 0.0], [2.0, 0.0]]
     """
+    if fill_value is not None:
+        from mlir_sparse.tensor.create_filled import tensor_with_fill  # imports this module, and few need it
+
+        asked_for = {"shape": shape, "sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
+        return tensor_with_fill(source, encoding, fill_value, dtype, asked_for, parameters)  # type: ignore[no-any-return]
     as_it_is = encoding is None and shape is None and dtype is None and not (drop_zeros or prune or parameters)
     if as_it_is and (found := shared_rows(source)) is not None:
         return found
@@ -97,13 +110,17 @@ def tensor(
         whole = tensor(source, shape=shape, dtype=dtype)
         wanted = whole.encoding if encoding is None else encoding
         options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
+        if not isinstance(whole, SparseTensor):
+            raise no_fill(whole.fill_value, "drop_zeros and prune", WAY_OUT)
         return whole.convert(wanted, **options, **parameters)
     if (parts := parts_of(source)) is not None:
-        return _from_foreign(parts, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
+        return _from_foreign(parts, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
     if isinstance(source, VirtualTensor):
         source = source.made()
     if isinstance(source, SparseTensor):
         return _from_sparse(source, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
+    if isinstance(source, FilledTensor):
+        return _from_filled(source, _Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
     if encoding is None and not parameters and is_semi_structured(source):
         encoding = "NV_24"
     source, asked = as_host(source), _Asked(encoding, shape, dtype, sum_duplicates, parameters)
@@ -146,13 +163,44 @@ def _from_sparse(
     return cast.convert(wanted, sum_duplicates=asked.sum_duplicates, **asked.parameters)
 
 
-def _from_foreign(parts: ForeignParts, as_it_is: bool, asked: _Asked) -> SparseTensor:
+def _from_filled(source: FilledTensor, asked: _Asked) -> Any:
+    _check_given_shape(asked.shape, source.shape)
+    cast = source if asked.dtype is None else source.astype(asked.dtype)
+    if asked.encoding is None and not asked.parameters:
+        return cast
+    return cast.convert(source.encoding if asked.encoding is None else asked.encoding, **asked.parameters)
+
+
+def _from_foreign(parts: ForeignParts, as_it_is: bool, asked: _Asked) -> Any:
     """Returns the tensor of another library's arrays; `as_it_is` if nothing was asked for."""
-    if as_it_is and (known := shared_parts(parts)) is not None:
-        return known
+    if as_it_is and (made := shared_parts(parts)) is not None:
+        return made if parts.fill is None else filled(made, parts.fill)
     made = _from_library(parts, lambda parts: parts.encoding, storage_of_parts, asked)
     if as_it_is:
         keep_known(parts, made)
+    if parts.fill is None:
+        return made
+    own = fill_of(parts.fill, DType.of(parts.values.dtype))
+    return filled(made, own if asked.dtype is None else cast_fill(own, made.type.dtype))
+
+
+def tensor_with_zeros(
+    source: object, what: str, encoding: str | Encoding | None = None, dtype: DTypeLike | DType | None = None
+) -> SparseTensor:
+    """Returns `tensor(source)` where nothing but zeros may be missing.
+
+    Args:
+        source: as for `tensor`.
+        what: what takes zeros alone, for the message.
+        encoding: as for `tensor`.
+        dtype: likewise.
+
+    Raises:
+        UnsupportedError: for a fill value other than zero.
+    """
+    made = tensor(source, encoding, dtype=dtype)
+    if not isinstance(made, SparseTensor):
+        raise no_fill(made.fill_value, what, WAY_OUT)
     return made
 
 
@@ -163,14 +211,15 @@ def _from_library(
     asked: _Asked,
 ) -> SparseTensor:
     _check_given_shape(asked.shape, source.shape)
-    wanted = _wanted(asked.encoding, default(source), len(source.shape), asked.parameters)
+    wanted = wanted_encoding(asked.encoding, default(source), len(source.shape), asked.parameters)
     storage = store(source, plain_encoding(wanted), asked.dtype)
     return SparseTensor._trusted(storage.encoding, source.shape, storage).convert(wanted)
 
 
-def _wanted(
+def wanted_encoding(
     encoding: str | Encoding | None, default: str | Encoding, rank: int, parameters: dict[str, Any]
 ) -> Encoding:
+    """Returns the encoding that is asked for, by default another one; parameters alone ask for their preset."""
     if encoding is None and set(parameters) <= {"pos_width", "crd_width"}:
         return as_encoding(default, rank=rank, **parameters)
     if encoding is None and "block" in parameters:
@@ -231,7 +280,7 @@ def from_entries(
         sum_duplicates: see `tensor`.
         width: the bits of the coordinates, if they are the user's arrays.
     """
-    wanted = _wanted(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
+    wanted = wanted_encoding(encoding, "SparseVector" if len(dims) == 1 else "COO", len(dims), parameters)
     source = (width, width)
     storage = pack(wanted, shape, dims, values, dtype=dtype, sum_duplicates=sum_duplicates, source=source)
     return SparseTensor._trusted(storage.encoding, integers_of(shape, "shape="), storage)
@@ -270,8 +319,8 @@ def _from_dense(
     source: object,
     asked: _Asked,
 ) -> SparseTensor:
-    array = _dense_array(source, asked.shape)
-    wanted = _wanted(asked.encoding, _DENSE_DEFAULTS.get(array.ndim, "CSF"), array.ndim, asked.parameters)
+    array = dense_source(source, asked.shape)
+    wanted = wanted_encoding(asked.encoding, _DENSE_DEFAULTS.get(array.ndim, "CSF"), array.ndim, asked.parameters)
     extents = check_shape(array.shape, wanted)
     if wanted.is_dense and wanted.is_permutation and is_plain(wanted):
         storage = _dense_storage(array, wanted, asked.dtype)
@@ -282,7 +331,13 @@ def _from_dense(
     return SparseTensor._trusted(storage.encoding, extents, storage)
 
 
-def _dense_array(source: object, shape: Sequence[int] | None) -> Array:
+def dense_source(source: object, shape: Sequence[int] | None) -> Array:
+    """Returns a dense source as an array, a number as one of the shape given.
+
+    Raises:
+        OperandError: for any other source, and for a shape that is not its own.
+        RankError: for a number without a shape.
+    """
     array = array_of(source, _KINDS)
     if array.ndim == 0:
         if shape is None:

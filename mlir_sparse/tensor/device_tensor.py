@@ -20,7 +20,7 @@ from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
-from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.level_view import level_view
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -263,7 +263,7 @@ def to_device(source: Any, where: str | Device = "cuda") -> DeviceTensor | Devic
 
     target = device(where)
     if is_sparse_source(source) and not is_device_sparse(source):
-        source = tensor(source)
+        source = tensor_with_zeros(source, "a device")
     if isinstance(source, SparseTensor):
         return _copied(source, target)
     if is_device_sparse(source):

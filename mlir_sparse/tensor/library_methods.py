@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from mlir_sparse.device import Device
     from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["LibraryMethods"]
+__all__ = ["LARGE_COPY", "LibraryMethods", "caller", "left_to_the_tensor"]
 
 # A dense copy of so many times the bytes of the storage is mostly zeros: rarely what was meant.
-_LARGE_COPY = 64
+LARGE_COPY = 64
 # SciPy's methods that leave an operator to the other operand where NumPy finds an object, and the operators that call
 # them. Called by name, they have nobody to leave it to.
 _LEAVING = ("_matmul_dispatch", "_divide", "_comparison", "multiply", "_multiply_2d_with_broadcasting")
@@ -71,7 +71,7 @@ class LibraryMethods(ArrayMethods):
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """Returns the sum of a diagonal of two axes."""
-        if _caller() == "scipy.sparse" and sys._getframe(1).f_globals["__name__"].endswith("_expm_multiply"):
+        if caller() == "scipy.sparse" and sys._getframe(1).f_globals["__name__"].endswith("_expm_multiply"):
             raise OperandError(  # it would go on with a dense identity matrix
                 "expected a linear operator for expm_multiply, but got SparseTensor: pass "
                 "scipy.sparse.linalg.aslinearoperator(A) with traceA=A.trace()"
@@ -176,12 +176,12 @@ class LibraryMethods(ArrayMethods):
             raise StorageError(
                 "expected copy to be allowed, but got copy=False: a dense array of a sparse tensor is new"
             )
-        caller = _caller()
-        if caller == "scipy.sparse":
-            return _left_to_the_tensor(self)
+        who = caller()
+        if who == "scipy.sparse":
+            return left_to_the_tensor(self)
         size = self.size * self.storage.values.itemsize
         # scikit-learn takes SciPy's sparse arrays as they are, and all else as dense ones.
-        if caller == "sklearn" or (size > _LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20):
+        if who == "sklearn" or (size > LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20):
             warnings.warn(
                 f"a dense array of {size} bytes is made of a sparse tensor of {self.nbytes} bytes: {_WAY_OUT}",
                 DenseCopyWarning,
@@ -259,13 +259,13 @@ class LibraryMethods(ArrayMethods):
         return self.to("cuda").to_cupy()
 
 
-def _caller() -> str | None:
+def caller() -> str | None:
     """Returns `scipy.sparse` or `sklearn` if its code asks for the dense array; None for any other."""
     name = f"{sys._getframe(2).f_globals.get('__name__', '')}."
     return next((package for package in ("scipy.sparse", "sklearn") if name.startswith(f"{package}.")), None)
 
 
-def _left_to_the_tensor(tensor: Any) -> Array:
+def left_to_the_tensor(tensor: Any) -> Array:
     """Returns the tensor as an object, for which SciPy's operators return NotImplemented: Python then asks the tensor.
 
     Raises:
@@ -284,4 +284,6 @@ def _left_to_the_tensor(tensor: Any) -> Array:
         found: Array = np.empty((), dtype=object)
         found[()] = tensor
         return found
-    raise OperandError(f"expected SciPy's own sparse arrays for scipy.sparse, but got SparseTensor: {_WAY_OUT}")
+    way_out = _WAY_OUT if hasattr(tensor, "to_scipy") else "SciPy has no fill values, pass A.to_numpy()"
+    name = type(tensor).__name__
+    raise OperandError(f"expected SciPy's own sparse arrays for scipy.sparse, but got {name}: {way_out}")

@@ -75,9 +75,10 @@ def measure(call: Callable[[], object]) -> float:
 
 def summary(tensor: Any) -> str:
     """Describes a tensor in a line: type, entries and size."""
-    if isinstance(tensor, ms.SparseTensor):
+    if isinstance(tensor, ms.SparseTensor | ms.FilledTensor):
         kind = tensor.encoding.preset or tensor.encoding.to_text()
-        return f"{_type(tensor)} {kind}, {tensor.nse:,} entries, {_bytes(tensor.nbytes)}"
+        fill = f" and {tensor.fill_value} elsewhere" if isinstance(tensor, ms.FilledTensor) else ""
+        return f"{_type(tensor)} {kind}, {tensor.nse:,} entries{fill}, {_bytes(tensor.nbytes)}"
     return f"{_type(tensor)} dense, {_bytes(np.asarray(tensor).nbytes)}"
 
 

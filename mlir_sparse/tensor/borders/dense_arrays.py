@@ -29,9 +29,11 @@ _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack_
 _COUNTS_OF_ENTRIES = ("nnz", "nse", "nvals")
 # The greatest number of dimensions of a NumPy array.
 _DEEPEST = 64
+_FILLED = "mlir_sparse.tensor.filled_tensor"
 # For packages whose objects are refused, an expression that converts them; `x` is the object.
 _WAYS_OUT = {
     "mlir_sparse.tensor.device_tensor": "x.to('cpu')",
+    _FILLED: "x.to_numpy(), or x.stored for its entries beside zeros",
     "mlir_sparse.tensor.sparse_tensor": "it on its own, or several through numpy.stack",
     "networkx": "networkx.to_scipy_sparse_array(x)",
     "igraph": "x.get_adjacency_sparse()",
@@ -168,6 +170,8 @@ def _named(source: Any) -> str:
         module = ancestor.__module__ or ""
         for package, way_out in _WAYS_OUT.items():
             if module == package or module.startswith(f"{package}."):
+                if module == _FILLED:
+                    return f"fill value {source.fill_value} of a {name} where nothing is stored: pass {way_out}"
                 where = f"on {source.device}" if _is_on_device(source) else f"of {module.partition('.')[0]}"
                 return f"{name} {where}: pass {way_out}"
     if isinstance(source, np.ndarray) or _is_measured(source):

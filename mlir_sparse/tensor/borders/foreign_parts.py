@@ -12,13 +12,13 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.levels.level_property import LevelProperty
-from mlir_sparse.errors import CoordinatesError, RankError, UnsupportedError
+from mlir_sparse.errors import CoordinatesError, RankError
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import storage_of_levels
 
-__all__ = ["ForeignParts", "compressed", "entries", "refuse_fill", "rows_of_coordinates", "storage_of_parts"]
+__all__ = ["ForeignParts", "compressed", "entries", "rows_of_coordinates", "storage_of_parts"]
 
 _ROWS = {name: as_encoding(name) for name in ("CSR", "CSC")}
 
@@ -34,6 +34,7 @@ class ForeignParts:
         coordinates: likewise.
         values: the values; for levels that end dense, of any shape.
         interleaved: the array of shape (entries, rank) whose columns the coordinates are, if they are.
+        fill: the value of what is not stored; None for zero.
     """
 
     encoding: Encoding
@@ -42,6 +43,7 @@ class ForeignParts:
     coordinates: tuple[Array | None, ...]
     values: Array
     interleaved: Array | None = None
+    fill: Any = None
 
     @property
     def is_list(self) -> bool:
@@ -84,16 +86,6 @@ def compressed(name: str, shape: Sequence[int], positions: Array, coordinates: A
         coordinates, values = coordinates[:used], values[:used]
     extents = shape if type(shape) is tuple else tuple(map(int, shape))
     return ForeignParts(_ROWS[name], extents, (None, positions), (None, coordinates), values)
-
-
-def refuse_fill(fill: Any, way_out: str) -> None:
-    """Refuses an array whose missing elements are other than zero.
-
-    Raises:
-        UnsupportedError: for such an array.
-    """
-    if fill != 0 or fill is None:  # NaN, too
-        raise UnsupportedError(f"expected zeros where nothing is stored, but got fill value {fill!r}: {way_out}")
 
 
 def storage_of_parts(parts: ForeignParts, encoding: Encoding, dtype: object) -> LevelStorage:

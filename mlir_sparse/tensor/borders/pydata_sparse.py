@@ -5,14 +5,21 @@
 | `COO` | SoA-COO, SparseVector | shared |
 | `GCXS` of two dimensions | CSR, CSC | shared |
 | `GCXS` of others, `DOK` | as COO | copied |
+
+A fill value other than zero is that of a FilledTensor.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries, refuse_fill
+import numpy as np
+
+from mlir_sparse.errors import OperandError
+from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
+from mlir_sparse.tensor.fill_values import is_zero_fill
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -24,9 +31,17 @@ def pydata_parts(source: Any) -> ForeignParts:
     """Returns the arrays of an array of pydata's.
 
     Raises:
-        UnsupportedError: for a fill value other than zero, and for an array without dimensions.
+        RankError: for an array without dimensions.
+        OperandError: for a fill value that is no number.
     """
-    refuse_fill(source.fill_value, "pass x.todense(), or subtract the fill value")
+    parts = _parts_beside_fill(source)
+    fill = np.asarray(source.fill_value)
+    if fill.ndim or fill.dtype.kind not in "biufc":
+        raise OperandError(f"expected a number as fill value, but got {source.fill_value!r}: pass x.todense()")
+    return parts if is_zero_fill(fill[()]) else replace(parts, fill=source.fill_value)
+
+
+def _parts_beside_fill(source: Any) -> ForeignParts:
     axes = getattr(source, "compressed_axes", None)
     if axes is not None and len(source.shape) == 2:
         name = "CSR" if tuple(axes) == (0,) else "CSC"
@@ -35,13 +50,19 @@ def pydata_parts(source: Any) -> ForeignParts:
     return entries(listed.shape, list(listed.coords), listed.data)
 
 
-def pydata_of(tensor: SparseTensor) -> Any:
-    """Returns a tensor as GCXS of CSR or CSC, which shares its arrays, else as COO."""
+def pydata_of(tensor: SparseTensor, fill: Any = None, /) -> Any:
+    """Returns a tensor as GCXS of CSR or CSC, which shares its arrays, else as COO.
+
+    Args:
+        tensor: what is stored.
+        fill: the value of all else; zero when None.
+    """
     sparse = imported("sparse", "pydata/sparse", "sparse")
     pair = index_pair(tensor)
     if pair is None:
         coordinates, values = tensor.convert("SparseVector" if tensor.ndim == 1 else "SoA-COO").to_coo()
-        return sparse.COO(coordinates, values, shape=tensor.shape, has_duplicates=False, sorted=True)
+        return sparse.COO(coordinates, values, shape=tensor.shape, has_duplicates=False, sorted=True, fill_value=fill)
     name, positions, coordinates = pair
     axes = [0] if name == "CSR" else [1]
-    return sparse.GCXS((tensor.storage.values, coordinates, positions), shape=tensor.shape, compressed_axes=axes)
+    data = tensor.storage.values, coordinates, positions
+    return sparse.GCXS(data, shape=tensor.shape, compressed_axes=axes, fill_value=fill)

@@ -21,23 +21,30 @@ _DRAWN = 10_000_000
 """More entries take too long to look at unasked."""
 
 
-def tensor_html(tensor: SparseTensor) -> str:
-    """Returns a table and a spy plot, which tensors with many entries show only when they are asked."""
+def tensor_html(tensor: SparseTensor, *, fill: str | None = None) -> str:
+    """Returns a table and a spy plot, which tensors with many entries show only when they are asked.
+
+    Args:
+        tensor: what is stored.
+        fill: the value of all else in a FilledTensor.
+    """
     encoding, shape = tensor.encoding, tensor.shape
     buffers = tensor.storage.buffers()
+    name = "SparseTensor" if fill is None else "FilledTensor"
     rows = [
         ("shape", " x ".join(map(str, shape)) or "a scalar"),
         ("element type", str(tensor.type.dtype)),
         ("storage", _storage(tensor)),
+        *([] if fill is None else [("fill value", fill)]),
         ("entries", f"{tensor.nse:,}{_part(tensor.nse, math.prod(shape))}"),
         ("bytes", f"{in_units(tensor.nbytes)}: {in_units(buffers[-1].nbytes)} values"),
         ("widths", f"positions {encoding.pos_width}, coordinates {encoding.crd_width}"),
     ]
     if tensor.storage.values.size > _DRAWN:
         rows.append(("picture", "many entries: call .spy()"))
-        return html_rows("SparseTensor", rows)
+        return html_rows(name, rows)
     canvas = spy_canvas(tensor, entry_raster(tensor, _PIXELS), [])
-    return html_rows("SparseTensor", rows, beside=f"<div>{svg_of(canvas, themed=True)}</div>")
+    return html_rows(name, rows, beside=f"<div>{svg_of(canvas, themed=True)}</div>")
 
 
 def _storage(tensor: SparseTensor) -> str:

@@ -29,6 +29,7 @@ from mlir_sparse.errors import FileFormatError, MissingPackageError, OperandErro
 from mlir_sparse.tensor.borders.anndata_attributes import matrix_format, matrix_shape
 from mlir_sparse.tensor.files.file_array import FileArray
 from mlir_sparse.tensor.files.stored_levels import StoredLevels
+from mlir_sparse.tensor.fill_values import is_zero_fill
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.text.listed_words import listed
 
@@ -253,7 +254,7 @@ def _of_binsparse(group: _Group) -> StoredLevels:
     for what, is_other in {
         f"values of {types['values']}": "[" in types["values"],
         f"the structure {head.get('structure')}": "structure" in head,
-        "a fill value": "fill_value" in group.arrays and bool(np.any(np.asarray(group.arrays["fill_value"]))),
+        "a fill value": "fill_value" in group.arrays and not is_zero_fill(np.asarray(group.arrays["fill_value"])),
     }.items():
         if is_other:
             raise UnsupportedError(f"expected a tensor stored in full to read parts of, but got {what}: read it whole")

@@ -14,18 +14,22 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
+from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, MissingPackageError, StorageError
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.fill_values import fill_of, is_zero_fill
+from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["is_binsparse", "read_binsparse", "write_binsparse"]
 
+_LISTS = {1: "SparseVector"}
 _SUFFIXES = (".bsp", ".bsp.h5", ".bsp.hdf5")
 
 
@@ -51,13 +55,13 @@ def _packages(name: str) -> tuple[Any, Any]:
 
 
 def read_binsparse(
-    name: str, encoding: str | Encoding | None, dtype: object, parameters: dict[str, Any]
+    name: str, encoding: str | Encoding | None, dtype: Any, parameters: dict[str, Any]
 ) -> SparseTensor | Array:
     """Returns the tensor of a file, by default with the file's levels.
 
     Raises:
         FileFormatError: for a file that is not Binsparse, or contradicts its stored description.
-        UnsupportedError: for a fill value other than 0.
+        UnsupportedError: for a fill value beside levels that end dense.
         MissingPackageError: without the package binsparse.
     """
     binsparse, h5py = _packages(name)
@@ -65,10 +69,13 @@ def read_binsparse(
         pass
     with refusing(name, "a Binsparse file in HDF5"):
         found = _parsed(binsparse, h5py, name)
-        if found.fill and np.any(found.fill_value):
-            got = shortened(str(found.fill_value))
-            raise UnsupportedError(f"{name}: expected 0 where nothing is stored, but got fill value {got}")
-        return _tensor_of(name, found, _Parts.of(found), encoding, dtype, parameters)
+        parts = _Parts.of(found)
+        if not found.fill or is_zero_fill(fill_of(found.fill_value, DType.of(parts.values.dtype))):
+            return _tensor_of(name, found, parts, encoding, dtype, parameters)
+        given = _tensor_of(name, found, parts, None, None, {})
+        if isinstance(given, SparseTensor):
+            given = given.with_fill(found.fill_value)  # an array stores all of its elements
+        return tensor(given, encoding, dtype=dtype, **parameters) if encoding or dtype or parameters else given
 
 
 def _parsed(binsparse: Any, h5py: Any, name: str) -> Any:
@@ -145,29 +152,40 @@ def _tensor_of(
     return tensor(result, encoding, **parameters)
 
 
-def write_binsparse(name: str, target: str, source: object, comment: str) -> None:
+def write_binsparse(name: str, target: str, source: Any, comment: str) -> None:
     """Writes a tensor, an array or a number."""
     binsparse, h5py = _packages(name)
+    if is_sparse_source(source):
+        source = tensor(source)
+    filling: dict[str, Any] = {}
+    if isinstance(source, FilledTensor):
+        source = _in_file_type(source, source.stored.type.dtype)
+        source = source if _has_file_levels(source.encoding) else source.convert(_LISTS.get(source.ndim, "COO"))
+        filling, source = {"fill": True, "fill_value": source.fill_value}, source.stored
     written = _writable(source)
     order = written.encoding.level_order
     transpose = None if order == tuple(range(written.ndim)) else order
     level = _levels(binsparse, written)
-    custom = binsparse.CustomTensor(written.shape, written.storage.values.size, level=level, transpose=transpose)
+    count = written.storage.values.size
+    custom = binsparse.CustomTensor(written.shape, count, level=level, transpose=transpose, **filling)
     with h5py.File(target, "w") as file:
         custom.serialize(binsparse.HDF5BinsparseContainer(file), alias=True)
         if comment:
             file.attrs["comment"] = comment
 
 
-def _writable(source: object) -> SparseTensor:
+def _writable(source: Any) -> SparseTensor:
     """Returns a tensor with levels and an element type that the format has."""
-    if is_sparse_source(source):
-        source = tensor(source)
     if not isinstance(source, SparseTensor):
         source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
-    if source.type.dtype.is_narrow:
-        source = source.astype(source.type.dtype.accumulated_in)
-    return source if _has_file_levels(source.encoding) else source.convert("COO")
+    source = _in_file_type(source, source.type.dtype)
+    written: SparseTensor = source if _has_file_levels(source.encoding) else source.convert("COO")
+    return written
+
+
+def _in_file_type(source: Any, dtype: DType) -> Any:
+    """Returns a tensor in an element type that files have."""
+    return source.astype(dtype.accumulated_in) if dtype.is_narrow else source
 
 
 def _has_file_levels(encoding: Encoding) -> bool:

@@ -21,7 +21,7 @@ from mlir_sparse.errors import FileFormatError, SparseError, TooLargeError
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
-from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.create import from_entries, tensor, tensor_with_zeros
 from mlir_sparse.tensor.files.stored_levels import StoredLevels, tensor_of_levels
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -124,7 +124,7 @@ def _of_entries(arrays: Mapping[str, Array]) -> SparseTensor:
 def write_npz(file: IO[bytes], source: object) -> None:
     """Writes a tensor: as SciPy would where it has the format, else as level arrays. An array is written dense."""
     if is_sparse_source(source):
-        source = tensor(source)
+        source = tensor_with_zeros(source, "an .npz file")
     if not isinstance(source, SparseTensor):
         source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
     if source.encoding.has_slices:

@@ -21,7 +21,7 @@ from mlir_sparse.errors import (
     OperandError,
     UnsupportedError,
 )
-from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.create import tensor, tensor_with_zeros
 from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
 from mlir_sparse.tensor.files.level_source import LevelSource
 from mlir_sparse.tensor.files.npz import is_npz, levels_of
@@ -197,7 +197,8 @@ class _Function(TensorSource):
         kind = getattr(given, "dtype", None)  # of an array, or another library's
         if isinstance(kind, np.dtype) and not np.can_cast(kind, self.type.dtype.numpy):
             raise DTypeError(f"expected elements of {self.type.dtype} from read({low}, {high}), but got {kind}")
-        part = given if isinstance(given, SparseTensor) else tensor(given, self.type.encoding, dtype=self.type.dtype)
+        kept = isinstance(given, SparseTensor)
+        part = given if kept else tensor_with_zeros(given, "a part of a source", self.type.encoding, self.type.dtype)
         wanted = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
         if part.shape != wanted:
             raise ExtentError(f"expected a part of shape {wanted} from read({low}, {high}), but got {part.shape}")

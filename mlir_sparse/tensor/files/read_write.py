@@ -33,7 +33,7 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.process.progress import progress
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
-from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.create import from_entries, tensor, tensor_with_zeros
 from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
 from mlir_sparse.tensor.files.binsparse import is_binsparse, read_binsparse, write_binsparse
 from mlir_sparse.tensor.files.frostt import read_frostt, read_frostt_blocks, read_sptensor, write_frostt
@@ -243,7 +243,7 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
 def _entries_of(source: object) -> TextEntries:
     """Returns coordinates and values, or the dense array, with an element type that files have."""
     if isinstance(source, SparseTensor) or is_sparse_source(source):
-        given = tensor(source)
+        given = tensor_with_zeros(source, "a file of its format")
         coordinates, values = given.to_coo()
         return TextEntries(given.shape, tuple(coordinates), _widened(values))
     array = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense").to_numpy()

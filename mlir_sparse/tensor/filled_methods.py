@@ -1,0 +1,254 @@
+"""The operators and methods of NumPy's arrays on tensors with a fill value: each is NumPy's function of its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlir_sparse.errors import OperandError, RankError, UnsupportedError
+from mlir_sparse.tensor.python_operators import perform
+
+__all__ = ["FilledMethods"]
+
+
+class FilledMethods(np.lib.mixins.NDArrayOperatorsMixin):
+    """The methods of arrays, with NumPy's meaning: missing elements are the fill value.
+
+    Results have a fill value of their own: what the function gives for the fill values of its operands. Where that is
+    zero the result is a SparseTensor. Reductions to a number or a vector are dense.
+    """
+
+    __slots__ = ()
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    # Above SparseTensors and SciPy's sparse arrays, which then leave operators to this class.
+    __array_priority__ = 120.0
+    # Like NumPy's arrays, objects that compare element by element are no keys.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(map(_outranks, inputs)):
+            return NotImplemented  # lazy expressions and defined tensors say what they take
+        return perform("filled_ufunc", ufunc, method, *inputs, **options)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        if any(_priority(kind) > FilledMethods.__array_priority__ for kind in types):
+            return NotImplemented
+        return perform("filled_function", function, arguments, options)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Returns the array API's namespace on tensors, `ms.xp`.
+
+        Raises:
+            UnsupportedError: for a version that it does not know.
+        """
+        found = perform("namespace")
+        if api_version is not None and not "2021.12" <= api_version <= found.__array_api_version__:
+            raise UnsupportedError(
+                f"expected a version of the array API up to {found.__array_api_version__}, but got {api_version!r}"
+            )
+        return found
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if _is_no_array(other) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if _is_no_array(other) else super().__ne__(other)
+
+    def __getitem__(self, key: Any) -> Any:
+        return perform("filled_item", self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise UnsupportedError(
+            "expected a tensor to be read, but got an assignment to its elements: its structure never changes. "
+            "use np.where(mask, value, A)"
+        )
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[number] for number in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise OperandError(
+                f"expected one element to be true or false, but got shape {self.shape}: use A.any() or A.all()"
+            )
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def item(self) -> Any:
+        """Returns the only element as a number of Python's.
+
+        Raises:
+            RankError: for another number of elements than one.
+        """
+        if self.size != 1:
+            raise RankError(f"expected a tensor of one element, but got shape {self.shape}")
+        return self[(0,) * self.ndim].item()
+
+    @property
+    def ndim(self) -> int:
+        """Returns the number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Returns the number of elements, stored or not."""
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - NumPy's name
+        """Returns the tensor with its axes reversed."""
+        return np.transpose(self)  # type: ignore[call-overload]  # by the function protocol, as all below
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - NumPy's name
+        """Returns the tensor with its last two axes exchanged."""
+        return np.swapaxes(self, -1, -2)  # type: ignore[call-overload]
+
+    @property
+    def real(self) -> Any:
+        """Returns the real parts; the tensor itself where it is real."""
+        return np.real(self) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Any:
+        """Returns the imaginary parts."""
+        return np.imag(self)
+
+    def conj(self) -> Any:
+        """Returns the complex conjugates."""
+        return np.conjugate(self)
+
+    conjugate = conj
+
+    def transpose(self, *axes: Any) -> Any:
+        """Returns the tensor with its axes permuted; reversed when none are given."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return np.transpose(self, order)  # type: ignore[call-overload]
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Returns the tensor with two axes exchanged."""
+        return np.swapaxes(self, axis1, axis2)  # type: ignore[call-overload]
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """Returns the same elements, in row-major order, in another shape; one extent may be -1."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)  # type: ignore[call-overload]
+
+    def ravel(self, order: str = "C") -> Any:
+        """Returns all elements as a vector."""
+        return self.reshape(-1, order=order)
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Returns the tensor without axes of one element."""
+        return np.squeeze(self, axis)  # type: ignore[call-overload]
+
+    def copy(self) -> Any:
+        """Returns a tensor with a copy of the values; positions and coordinates never change and are shared."""
+        return np.copy(self)  # type: ignore[call-overload]
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the sum over axes, in 64 bits for integers; each missing element adds the fill value."""
+        return np.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the product over axes."""
+        return np.prod(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the largest element over axes; NaN if there is one."""
+        return np.max(self, axis=axis, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the smallest element over axes; NaN if there is one."""
+        return np.min(self, axis=axis, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns whether some element over axes is nonzero."""
+        return np.any(self, axis=axis, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns whether all elements over axes are nonzero."""
+        return np.all(self, axis=axis, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Returns the average over axes, in f64 for integers."""
+        return np.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Returns the variance over axes."""
+        return np.var(self, axis, ddof=ddof, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def std(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Returns the standard deviation over axes."""
+        return np.std(self, axis, ddof=ddof, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        """Returns the first position of the largest element: along an axis, or as row-major index."""
+        return np.argmax(self, axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        """Returns the first position of the smallest element: along an axis, or as row-major index."""
+        return np.argmin(self, axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def count_nonzero(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Returns the number of nonzero elements over axes, missing ones included."""
+        return np.count_nonzero(self, axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def nonzero(self) -> Any:
+        """Returns the coordinates of all nonzero elements, in row-major order."""
+        return np.nonzero(self)  # type: ignore[arg-type]
+
+    def dot(self, other: Any) -> Any:
+        """Returns NumPy's `dot`."""
+        return np.dot(self, other)  # type: ignore[call-overload]
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Returns the elements on a diagonal of two axes, which becomes the last axis."""
+        return np.diagonal(self, offset, axis1, axis2)  # type: ignore[call-overload]
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Returns the sum of a diagonal of two axes."""
+        return np.trace(self, offset, axis1, axis2)  # type: ignore[call-overload]
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Returns the elements; those outside two bounds are replaced by the nearer bound."""
+        return np.clip(self, min, max)  # type: ignore[call-overload]
+
+    def round(self, decimals: int = 0) -> Any:
+        """Returns the elements rounded to a number of decimals, halves to even."""
+        return np.round(self, decimals)  # type: ignore[call-overload]
+
+
+def _outranks(operand: Any) -> bool:
+    return _priority(type(operand)) > FilledMethods.__array_priority__
+
+
+def _priority(kind: type) -> float:
+    priority = getattr(kind, "__array_priority__", 0.0)
+    return float(priority) if isinstance(priority, int | float) else 0.0
+
+
+def _is_no_array(value: object) -> bool:
+    return value is None or value is NotImplemented or isinstance(value, str | bytes | type)
