@@ -26,6 +26,7 @@ PASSES_ALONE = {
         "fuse-fill",
         "join-segments",
         "nontemporal-stores",
+        "one-value",
         "prefetch-gathers",
         "prefetch-rows",
         "prefetch-streams",

@@ -10,7 +10,7 @@ import numpy as np
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.spec import Rewriting
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.symmetric_matrix import is_symmetric
+from mlir_sparse.tensor.symmetric_matrix import is_symmetric, is_symmetric_of_one_value
 
 __all__ = ["KnownPlan"]
 
@@ -29,7 +29,15 @@ class KnownPlan:
 
     def __init__(self, rewriting: Rewriting | None, data: DataSketches | None, names: Sequence[str] = ()) -> None:
         self.rewriting = rewriting
-        self._symmetric = tuple(map(names.index, rewriting.symmetric)) if rewriting else ()
+        # What the values of some operands must be like.
+        self._checks = (
+            [
+                (names.index(name), is_symmetric_of_one_value if name in rewriting.of_one_value else is_symmetric)
+                for name in rewriting.symmetric
+            ]
+            if rewriting is not None
+            else []
+        )
         self._has_sizes = data is not None
         entries = [max(int(sketch.entries), 1) for sketch in data.sketches] if data else []
         # The least and the greatest number of entries of each operand; one without entries counts as one with few.
@@ -40,21 +48,21 @@ class KnownPlan:
     @property
     def looks_at_values(self) -> bool:
         """Returns whether the plan is right for some values only."""
-        return bool(self._symmetric)
+        return bool(self._checks)
 
     def is_for(self, operands: tuple[Any, ...]) -> bool:
         """Returns whether operands are like those of the plan.
 
         Each has less than 16 times as many entries, and more than 1/16. Matrices that the plan takes to be symmetric
-        are: values may have been written since the last call.
+        are, and have one value where it takes that: values may have been written since the last call.
 
         Args:
             operands: tensors, arrays and numbers; anything else is none that the plan is for.
         """
         if self._has_sizes and not self._has_similar_sizes(operands):
             return False
-        for number in self._symmetric:
-            if type(operands[number]) is not SparseTensor or not is_symmetric(operands[number]):
+        for number, holds in self._checks:
+            if type(operands[number]) is not SparseTensor or not holds(operands[number]):
                 return False
         return True
 

@@ -16,16 +16,17 @@ from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.machine import machine_profile
+from mlir_sparse.notation import Access
 from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
 from mlir_sparse.plan.algebra.possible_gain import may_gain
 from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entries, ruled_statement
-from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+from mlir_sparse.plan.algebra.tensor_facts import TensorFacts, levels_of
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import importing
 from mlir_sparse.spec import Alternative, Alternatives, KernelSpec, Rewriting
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
-from mlir_sparse.tensor.symmetric_matrix import is_symmetric
+from mlir_sparse.tensor.symmetric_matrix import has_one_value, is_symmetric
 
 __all__ = [
     "DataSketches",
@@ -90,14 +91,17 @@ class DataSketches:
     Args:
         sketches: of each operand, in the order of the kernel's inputs.
         rounded: their numbers, rounded.
-        symmetric: the numbers of operands that are their own transposes, of those that a statement reads repeatedly.
+        symmetric: the numbers of operands that are their own transposes, of those that a statement reads repeatedly, or
+            in an order in which loops scatter.
         unasked: the numbers of those that may be, by a sample, but that nobody has looked at: calls will.
+        of_one_value: of the symmetric ones those whose values are all equal.
     """
 
     sketches: tuple[Sketch, ...] = field(compare=False)
     rounded: tuple[object, ...]
     symmetric: tuple[int, ...] = ()
     unasked: tuple[int, ...] = ()
+    of_one_value: tuple[int, ...] = ()
 
 
 def sketches_of(
@@ -115,10 +119,18 @@ def sketches_of(
     found = _with_likely(spec, sketches_of_values(values))
     if not found.unasked:
         return found
-    symmetric = tuple(
-        [number for number in found.unasked if _equals_transpose(values[number], found.sketches[number], looks_later)]
-    )
-    return replace(found, symmetric=symmetric, unasked=())
+    often, symmetric, alike = _times_read(spec), list[int](), list[int]()
+    for number in found.unasked:
+        (name, _), value = spec.inputs[number], values[number]
+        if not isinstance(value, SparseTensor):
+            continue
+        known = looks_later and _was_known(value, found.sketches[number])
+        has_one = known or has_one_value(value)
+        # Where values differ, to compare them takes longer than to scatter does.
+        if (has_one or often[name] > 1) and (known or is_symmetric(value)):
+            symmetric.append(number)
+            alike += [number] if has_one else []
+    return replace(found, symmetric=tuple(symmetric), unasked=(), of_one_value=tuple(alike))
 
 
 def sketches_before_calls(spec: KernelSpec, sketches: Sequence[Sketch]) -> DataSketches:
@@ -137,15 +149,30 @@ def _with_likely(spec: KernelSpec, data: DataSketches) -> DataSketches:
     mirrored = [number for number, one in enumerate(patterns) if one is not None and one.mirrored == 1.0]
     if not mirrored:
         return data
-    often = Counter([access.tensor for access in spec.explicit.reads])
-    return replace(data, unasked=tuple([number for number in mirrored if often[spec.inputs[number][0]] > 1]))
+    often = _times_read(spec)
+    again = [number for number in mirrored if often[spec.inputs[number][0]] > 1]
+    scattered = {access.tensor for access in spec.explicit.reads if _is_scattered(access, spec)}
+    graphs = [number for number, one in enumerate(patterns) if number in mirrored and one and one.of_one_value]
+    turned = [number for number in graphs if spec.inputs[number][0] in scattered]
+    return replace(data, unasked=tuple(sorted({*again, *turned})))
 
 
-def _equals_transpose(value: SparseTensor | np.ndarray[Any, Any], sketch: Sketch, looks_later: bool) -> bool:
-    if not isinstance(value, SparseTensor):
+def _times_read(spec: KernelSpec) -> Counter[str]:
+    return Counter([access.tensor for access in spec.explicit.reads])
+
+
+def _is_scattered(access: Access, spec: KernelSpec) -> bool:
+    """Returns whether loops over a matrix add to the elements of the result that its entries name."""
+    dims, target = levels_of(spec.type_of(access.tensor).encoding)[1], spec.assignment.target.subscripts
+    if dims is None or len(dims) != 2 or len(target) != 1:
         return False
-    known = looks_later and value._mirrored and sketch.pattern is not None and sketch.pattern.of_one_value
-    return bool(known) or is_symmetric(value)
+    outer, inner = (access.subscripts[dim] for dim in dims)
+    return outer not in target and inner in target
+
+
+def _was_known(value: SparseTensor, sketch: Sketch) -> bool:
+    """Returns whether a tensor was found to be symmetric and, by a sample, to have one value."""
+    return bool(value._mirrored and sketch.pattern is not None and sketch.pattern.of_one_value)
 
 
 def sketches_of_values(values: Iterable[SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
@@ -204,10 +231,11 @@ def account(spec: KernelSpec, data: DataSketches, optimize: str) -> Iterator[str
         optimize: "auto" or "algebra".
     """
     ways = alternatives(spec, data, optimize)
-    taken = next((way for way in ways if way.spec.rewriting == spec.rewriting), None)
+    chosen = spec.rewriting and replace(spec.rewriting, of_one_value=())  # an alternative is for other values too
+    taken = next((way for way in ways if way.spec.rewriting == chosen), None)
     if taken is None:
         return
-    yield from taken.lines()
+    yield from replace(taken, spec=spec).lines()
     written = [f"; {way.milliseconds} as written" for way in ways if way is not taken and way.is_as_written]
     yield f"because: {taken.milliseconds} by estimate{''.join(written)}"
     others = [way for way in ways if way is not taken and not way.is_as_written]
@@ -249,10 +277,14 @@ def _licence(spec: KernelSpec, ruled: RuledStatement, optimize: str) -> dict[str
 
 
 def _facts(spec: KernelSpec, data: DataSketches) -> dict[str, TensorFacts]:
-    return {
-        name: TensorFacts(kind, sketch, symmetric=number in data.symmetric)
-        for number, ((name, kind), sketch) in enumerate(zip(spec.inputs, data.sketches, strict=True))
-    }
+    found = dict[str, TensorFacts]()
+    for number, ((name, kind), sketch) in enumerate(zip(spec.inputs, data.sketches, strict=True)):
+        symmetric, pattern = number in data.symmetric, sketch.pattern
+        if symmetric and pattern is not None and pattern.of_one_value != (number in data.of_one_value):
+            # Values may have been written since the sample was taken.
+            sketch = replace(sketch, pattern=replace(pattern, of_one_value=not pattern.of_one_value))
+        found[name] = TensorFacts(kind, sketch, symmetric=symmetric)
+    return found
 
 
 @cache
@@ -270,7 +302,10 @@ def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting 
         return None
     chosen = _ways().choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = chosen and ruled.restored(chosen)
-    return found if found is not None and keeps_entries(found, spec) else None
+    if found is None or not keeps_entries(found, spec):
+        return None
+    alike = {spec.inputs[number][0] for number in data.of_one_value}
+    return replace(found, of_one_value=tuple([name for name in found.symmetric if name in alike]))
 
 
 @lru_cache(maxsize=256)

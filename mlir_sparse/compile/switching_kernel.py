@@ -35,9 +35,7 @@ def switching(kernel: Kernel) -> Kernel:
     Args:
         kernel: the kernel.
     """
-    chosen = kernel.spec.rewriting
-    # A plan for symmetric matrices is right for some values only: its kernel looks at them, one for a vector does not.
-    uses = vector_uses(kernel.spec) if chosen is None or not chosen.symmetric else ()
+    uses = vector_uses(_for_all_values(kernel.spec))
     return _SwitchingKernel(kernel, uses) if uses else kernel
 
 
@@ -129,7 +127,7 @@ class _SwitchingKernel(Kernel):
         """Returns the kernel for a vector in other storage."""
         key = found.name, operand_check.type_of(found.value)
         if key not in self._others:
-            kernel = _stored_otherwise(self.spec, self.schedule, *key)
+            kernel = _stored_otherwise(_for_all_values(self.spec), self.schedule, *key)
             limited = self.threads is not None or self.deterministic
             self._others[key] = kernel.within(self.threads, self.deterministic) if limited else kernel
         return self._others[key]
@@ -148,6 +146,15 @@ class _SwitchingKernel(Kernel):
         plain._builds, plain._lock, plain._taken = self._builds, self._lock, dict(self._taken)
         plain._received = self._received
         return switching, (plain,)
+
+
+def _for_all_values(spec: KernelSpec) -> KernelSpec:
+    """Returns a statement as kernels for vectors in other storage compute it, which do not look at values.
+
+    A plan for symmetric matrices is right for some values only.
+    """
+    chosen = spec.rewriting
+    return spec.rewritten(None) if chosen is not None and chosen.symmetric else spec
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ __all__ = [
     "element_of",
     "index_type",
     "integer",
+    "is_float",
     "is_kept_rolled",
     "keep_rolled",
     "keep_scalar",

@@ -37,6 +37,7 @@ def facts_of_nest(function: NestFunction, program: Program, mapped: MappedNest |
         runs=_runs(function, program),
         once=_once(step, program),
         threads=None if mapped is None else _threads(function, program, mapped),
+        alike=tuple(_alike(function, program)),
     )
 
 
@@ -91,6 +92,17 @@ def _lists_once(access: Access, kind: Encoding, variables: set[Subscript]) -> bo
         return False
     levels = zip(kind.level_order, kind.level_types, strict=True)
     return any(access.subscripts[dim] in variables and not level.functions.has_full_loop for dim, level in levels)
+
+
+def _alike(function: NestFunction, program: Program) -> Iterator[int]:
+    """Yields the arguments that are values of tensors whose values the way of the statement takes to be equal."""
+    chosen, first = program.spec.rewriting, 0
+    names = chosen.of_one_value if chosen is not None else ()
+    for access in function.operands if names else ():
+        encoding = program.type_of(access.tensor).encoding
+        first += argument_count(encoding)
+        if encoding is not None and access.tensor in names:
+            yield first - 2  # the struct of sizes is behind them
 
 
 def _slots(function: NestFunction, program: Program) -> Iterator[int]:

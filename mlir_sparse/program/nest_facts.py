@@ -188,6 +188,7 @@ class NestFacts:
             None where there is none, or operands are merged with it.
         once: whether loops come to each element of the result in one place, once at most, and add to it there.
         threads: what kernels for a GPU are written by; None for the processor.
+        alike: the arguments that are values of operands which are all equal, as calls look at.
     """
 
     rows: int | None = None
@@ -198,6 +199,7 @@ class NestFacts:
     runs: int | None = None
     once: bool = False
     threads: ThreadedNest | None = None
+    alike: tuple[int, ...] = ()
 
 
 FACTS = ValueCodec(

@@ -55,7 +55,12 @@ class Alternative:
         by_blas = " by BLAS" if again is not None and again.by_blas else ""
         yield f"{'as written' if again is None else 'rewritten'}: {self.statement}{by_blas}"
         if again is not None and again.symmetric:
-            yield f"  if symmetric, which calls check: {', '.join(again.symmetric)}"
+            alike = [name for name in again.symmetric if name in again.of_one_value]
+            others = [name for name in again.symmetric if name not in alike]
+            if alike:
+                yield f"  if symmetric, of one value, which calls check: {', '.join(alike)}"
+            if others:
+                yield f"  if symmetric, which calls check: {', '.join(others)}"
         for part in self.parts:
             yield f"  with {part}{f': {part.estimate}' if part.estimate else ''}"
 

@@ -68,6 +68,8 @@ class Rewriting:
         by_blas: whether the value is a product of two arrays that BLAS computes.
         symmetric: the matrices that it takes to be their own transposes, bit for bit: it is right for such alone.
         gathered: (name, tensor, axis) of each index variable that it has for an axis along which the text gathers.
+        of_one_value: of the symmetric matrices those whose values it takes to be all equal, bit for bit, as those of
+            graphs are: loops read one of them.
     """
 
     parts: tuple[Part, ...]
@@ -76,3 +78,4 @@ class Rewriting:
     by_blas: bool = False
     symmetric: tuple[str, ...] = ()
     gathered: tuple[tuple[str, str, int], ...] = ()
+    of_one_value: tuple[str, ...] = ()

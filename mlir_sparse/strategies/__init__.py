@@ -9,6 +9,7 @@ from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.inner_sums import INNER_SUMS
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
 from mlir_sparse.strategies.nontemporal_stores import NONTEMPORAL_STORES
+from mlir_sparse.strategies.one_value import ONE_VALUE
 from mlir_sparse.strategies.prefetch_gathers import PREFETCH_GATHERS
 from mlir_sparse.strategies.prefetch_rows import PREFETCH_ROWS
 from mlir_sparse.strategies.prefetch_streams import PREFETCH_STREAMS
@@ -33,6 +34,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     FUSE_FILL,
     JOIN_SEGMENTS,
     NONTEMPORAL_STORES,
+    ONE_VALUE,
     PREFETCH_GATHERS,
     PREFETCH_ROWS,
     PREFETCH_STREAMS,

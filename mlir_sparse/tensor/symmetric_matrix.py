@@ -8,7 +8,7 @@ from mlir_sparse import _native
 from mlir_sparse.tensor.sampled_pattern import is_rows
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["is_symmetric", "may_be_symmetric"]
+__all__ = ["has_one_value", "is_symmetric", "is_symmetric_of_one_value", "may_be_symmetric"]
 
 _WIDTHS = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -22,6 +22,17 @@ def may_be_symmetric(tensor: SparseTensor) -> bool:
     if positions is None or coordinates is None or not {positions.dtype, coordinates.dtype} <= set(_WIDTHS):
         return False
     return all(array.flags.c_contiguous for array in (positions, coordinates, storage.values))
+
+
+def has_one_value(tensor: SparseTensor) -> bool:
+    """Returns whether a tensor has entries, and the bits of all their values are the same, as they are now.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> has_one_value(tensor([[0.0, 2.0], [2.0, 0.0]])), has_one_value(tensor([[0.0, 2.0], [3.0, 0.0]]))
+    (True, False)
+    """
+    values = tensor._storage.values
+    return bool(values.size) and values.flags.c_contiguous and _native.are_equal(values)
 
 
 def is_symmetric(tensor: SparseTensor) -> bool:
@@ -50,3 +61,14 @@ def is_symmetric(tensor: SparseTensor) -> bool:
     if mirrored is None and (found or _native.are_equal(storage.values)):
         tensor._mirrored = found
     return found
+
+
+def is_symmetric_of_one_value(tensor: SparseTensor) -> bool:
+    """Returns whether a matrix has one value, and is its own transpose: both `has_one_value` and `is_symmetric`.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> is_symmetric_of_one_value(tensor([[0.0, 2.0], [2.0, 0.0]]))
+    True
+    """
+    mirrored = tensor._mirrored
+    return mirrored is not False and has_one_value(tensor) and (mirrored is True or is_symmetric(tensor))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -17,8 +16,8 @@ __all__ = ["cheapest_ways", "symmetric_ways", "without_symmetry"]
 
 # To compare a matrix with its transpose takes this share of the time of a conversion, which writes, too.
 _CHECKED = 0.4
-# So much where all entries have one value: values are read alone.
-_READ = 0.05
+# So much where all entries have one value: those are read for the check alone, and by no loop then.
+_READ = 0.0
 # Such a way must take so much less than others, the check included.
 _WORTH = 0.95
 # Of a statement with more accesses than the first number no other way is searched where checks take no more than this
@@ -46,7 +45,7 @@ def cheapest_ways(
     """
     symmetric = any(one.symmetric for one in facts.values())
     read = accesses_of(assignment.value) if symmetric else ()
-    names = _read_again(read, facts)
+    names = _symmetric(read, facts)
     if not names:
         yield from _sorted(ways, every)
         return
@@ -109,7 +108,7 @@ def symmetric_ways(
         ways: the ways that take no matrix to be symmetric.
         least: the time of the cheapest of them.
     """
-    names = _read_again(accesses_of(assignment.value), facts)
+    names = _symmetric(accesses_of(assignment.value), facts)
     checks = _time_of_checks(names, facts)
     if not names or checks >= _WORTH * least:
         return
@@ -123,7 +122,7 @@ def _time_to_convert(sketch: Sketch) -> float:
     return machine_profile().times.convert_into(sketch.shape[0]) * sketch.entries
 
 
-def _read_again(read: Iterable[Access], facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:
-    """Returns the symmetric matrices that some accesses read more than once."""
-    often = Counter([access.tensor for access in read])
-    return tuple([name for name, one in facts.items() if one.symmetric and often[name] > 1])
+def _symmetric(read: Iterable[Access], facts: Mapping[str, TensorFacts]) -> tuple[str, ...]:
+    """Returns the symmetric matrices that some accesses read."""
+    names = {access.tensor for access in read}
+    return tuple([name for name, one in facts.items() if one.symmetric and name in names])
