@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -136,3 +137,50 @@ def test_a_folder_with_something_in_it_stays(path: Path, tmp_path: Path) -> None
     ran = CliRunner().invoke(main, ["split", str(path), "--pieces", "2", "-o", str(tmp_path)])
     assert ran.exit_code == 1
     assert "has something in it already" in ran.stderr
+
+
+def _whole_in_parts(tmp_path: Path, storage: str = "CSR") -> Path:
+    random = np.random.default_rng(5)
+    whole = ms.tensor(random.random((40, 30)) * (random.random((40, 30)) < 0.3), "CSR")
+    ms.write(tmp_path / "a.mtx", whole)
+    _split(tmp_path / "a.mtx", 4, tmp_path / "parts", "-f", storage)
+    return tmp_path / "parts"
+
+
+@pytest.mark.parametrize(("storage", "word"), [("CSR", "rows"), ("CSC", "dimension 1,"), ("DCSR", "rows")])
+@pytest.mark.parametrize("missing", [0, 1, 2, 3])
+def test_a_missing_part_is_named(tmp_path: Path, storage: str, word: str, missing: int) -> None:
+    folder = _whole_in_parts(tmp_path, storage)
+    low, high, extent = np.load(folder / f"part-0000{missing}.npz")["part_of"].tolist()
+    assert extent == (30 if storage == "CSC" else 40)
+    (folder / f"part-0000{missing}.npz").unlink()
+    near = folder / f"part-0000{missing + (-1 if missing == 3 else 1)}.npz"
+    with pytest.raises(ms.ExtentError, match=rf"{word} {low} to {high} are missing .*{re.escape(str(near))}"):
+        ms.source(folder)
+
+
+def test_parts_in_another_order_or_from_another_tensor(tmp_path: Path) -> None:
+    folder = _whole_in_parts(tmp_path)
+    names = sorted(folder.iterdir())
+    assert ms.source(names[1:3]).read(0, 3).shape == (3, 30)  # some of them that follow one another
+    with pytest.raises(ms.ExtentError, match=r"come twice between .*part-00001.npz and .*part-00001.npz"):
+        ms.source([names[0], names[1], names[1]])
+    with pytest.raises(ms.ExtentError, match=r"rows \d+ to \d+ are missing between .*00000.npz and .*00002.npz"):
+        ms.source([names[0], names[2], names[1]])
+    ms.write(folder / "zero.npz", ms.tensor(np.zeros((3, 30)), "CSR"))
+    with pytest.raises(ms.ExtentError, match=r"zero.npz does not say where it stands"):
+        ms.source(folder)
+    (folder / "zero.npz").unlink()
+    ms.write(tmp_path / "b.mtx", ms.tensor(np.eye(50, 30), "CSR"))
+    _split(tmp_path / "b.mtx", 4, tmp_path / "others")
+    (folder / "part-00003.npz").unlink()
+    (tmp_path / "others" / "part-00003.npz").rename(folder / "part-00003.npz")
+    with pytest.raises(ms.ExtentError, match="parts of one tensor, but got parts of extents 40 and 50"):
+        ms.source(folder)
+
+
+def test_scipy_reads_parts(tmp_path: Path) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    folder = _whole_in_parts(tmp_path)
+    rows = sparse.vstack([sparse.load_npz(part) for part in sorted(folder.iterdir())])
+    np.testing.assert_allclose(rows.toarray(), ms.read(tmp_path / "a.mtx").to_numpy())

@@ -9,7 +9,7 @@ from typing import Any, cast
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension
+from mlir_sparse.notation import Assignment, Comprehension, Semiring
 from mlir_sparse.plan.schedule import STATIC
 
 __all__ = ["evaluated_in_chunks", "is_in_chunks"]
@@ -21,7 +21,11 @@ def is_in_chunks(value: object) -> bool:
 
 
 def evaluated_in_chunks(
-    statement: Assignment | Comprehension, operands: Mapping[str, Any], out: Any, options: CompileOptions
+    statement: Assignment | Comprehension,
+    operands: Mapping[str, Any],
+    out: Any,
+    semiring: str | Semiring | None,
+    options: CompileOptions,
 ) -> Result:
     """Returns a statement on operands of which some are in chunks, as a `dask.array` that is not computed yet.
 
@@ -36,5 +40,5 @@ def evaluated_in_chunks(
             "leave it out, or compute the arrays first"
         )
     evaluate = import_module("mlir_sparse.dask").evaluate
-    limits = {"threads": options.threads, "optimize": options.optimize}
+    limits = {"semiring": semiring, "threads": options.threads, "optimize": options.optimize}
     return cast(Result, evaluate(statement, out=out, tensors=operands, **limits))

@@ -350,11 +350,12 @@ def evaluate(
         given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
         given = with_made_operands(text.spec.assignment, given, out)
         return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
-    assignment, given = _statement(text, by_name(named, tensors), semiring)
+    given = by_name(named, tensors)
+    if any(map(is_in_chunks, given.values())):
+        return evaluated_in_chunks(parsed_with(text, given), given, out, semiring, options)
+    assignment, given = _statement(text, given, semiring)
     if isinstance(assignment, Assignment):
         given = with_made_operands(assignment, given, out)
-    if any(map(is_in_chunks, given.values())):
-        return evaluated_in_chunks(assignment, given, out, options)
     comprehension = as_comprehension(assignment)
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))

@@ -28,8 +28,10 @@ from mlir_sparse.notation import (
     Reduce,
     ReduceOp,
     Semiring,
+    fresh_name,
     operator,
     where,
+    with_plain_target,
 )
 from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.composed_cuts import ComposedCut
@@ -47,6 +49,7 @@ __all__ = [
     "compile_sum",
     "cuts_along_parts",
     "rewriting_of_pieces",
+    "values_and_update",
 ]
 
 
@@ -142,6 +145,21 @@ def cuts_along_parts(statement: Assignment, ring: Semiring, axes: Mapping[str, i
     raise UnsupportedError(
         f"expected a statement that can be cut along dimension {wanted}, but got {statement}\n  " + "\n  ".join(reasons)
     )
+
+
+def values_and_update(statement: Assignment) -> tuple[Assignment, Assignment]:
+    """Returns a statement that reads its target as two: of the values, and of what they do to the present value.
+
+    Pieces along a variable that is reduced make shares of the values; the present value counts once.
+
+    >>> from mlir_sparse.notation import parse
+    >>> print(*values_and_update(parse("y(i) += A(i,j) * x(j)")), sep="; ")
+    y_values(i) = A(i,j) * x(j); y(i) += y_values(i)
+    """
+    plain = with_plain_target(statement)
+    name = fresh_name(f"{statement.target.tensor}_values", {statement.target.tensor, *statement.inputs})
+    values = replace(plain.target, tensor=name)
+    return replace(plain, target=values, source=None), Assignment(plain.target, statement.op, values)
 
 
 def compile_pieces(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile.comprehension.placed_values import result_in_place
-from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.entry_points import compile, evaluate, parse
 from mlir_sparse.compile.index_operands import with_made_operands
-from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cuts_along_parts
+from mlir_sparse.compile.statement_pieces import StatementPieces, compile_pieces, cuts_along_parts, values_and_update
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError, TooLargeError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import (
@@ -61,7 +61,7 @@ def stream(
 
     The statement is cut along the dimension in which its sources come in parts (`source`). A piece is computed by all
     threads while the next is read. Results of pieces follow one another, or are combined by the reduction that they are
-    cut in.
+    cut in; `+=` and the like update the target's present value once.
 
     Args:
         text: one statement of index notation.
@@ -108,11 +108,26 @@ def stream(
         statement, ring = under(statement, ring), PLUS_TIMES
     # Pieces have the positions of the whole: each is given its part of the vectors.
     operands = with_made_operands(statement, operands)
-    legal = cuts_along_parts(statement, ring, {name: given.axis for name, given in sources.items()})
+    axes = {name: given.axis for name, given in sources.items()}
+    try:
+        legal = cuts_along_parts(statement, ring, axes)
+    except UnsupportedError:
+        if not statement.op.reads_target:
+            raise
+        check_names(statement, tuple(operands))
+        values, update = values_and_update(statement)
+        cuts_along_parts(values, ring, axes)  # which says why not
+        storage = None if isinstance(out, np.ndarray) else out
+        present = {name: operands[name] for name in update.inputs if name in operands}
+        read = {name: operands[name] for name in values.inputs}
+        made = stream(values, memory=memory, out=storage, tensors=read, semiring=ring, threads=threads,
+                      progress=progress)  # fmt: skip
+        read = {**present, values.target.tensor: made}
+        return evaluate(update, out=out, tensors=read, semiring=ring, threads=threads)
     check_names(statement, tuple(operands))
     extents = _extents(statement, operands, out)
     cut = min(legal, key=lambda one: sum(halo.reach(extents) for halo in one.halos.values()))
-    types = {name: given.type if name in sources else type_of_given(name, given) for name, given in operands.items()}
+    types = {name: _type_of(name, given) for name, given in operands.items()}
     operands |= {name: operand_check.value_of(name, operands[name]) for name in set(operands) - set(sources)}
     storage = None if isinstance(out, np.ndarray) else out
     pieces = compile_pieces(ComposedCut((cut,)), types, storage, ring, threads=threads)
@@ -144,12 +159,25 @@ def _in_place(
         refuse_affine_targets(statement, f"semiring={options['semiring']}")
     if not (out is None or isinstance(out, np.ndarray) or out == "dense"):
         raise UnsupportedError(f"expected an array for `{statement.target}`, but got out={out!r}: leave it out")
-    name = statement.target.tensor
+    name, dtype = statement.target.tensor, None
+    if statement.op.reads_target and name in operands:  # the present value may have a wider type than others
+        dtype = _output_dtype(statement, operands)
     present = operands.pop(name, None) if statement.op.reads_target else None
     if statement.op.reads_target and present is None:
         raise UnknownTensorError(f"expected data for tensor {name}, but got none: {how_to_pass(name, called=False)}")
     values = stream(with_plain_target(statement), out="dense", tensors={**operands, **operators}, **options)
+    values = values if dtype is None else values.astype(dtype, copy=False)
     return result_in_place(statement, values, present, out if isinstance(out, np.ndarray) else None)
+
+
+def _output_dtype(statement: Assignment, operands: Mapping[str, Any]) -> np.dtype[Any]:
+    output = compile(statement, tensors={name: _type_of(name, given) for name, given in operands.items()}).output
+    assert isinstance(output, TensorType)  # of one statement
+    return output.dtype.numpy
+
+
+def _type_of(name: str, given: Any) -> TensorType:
+    return given.type if isinstance(given, TensorSource) else type_of_given(name, given)
 
 
 def _extents(statement: Assignment, operands: Mapping[str, Any], out: Any) -> Mapping[IndexVar, int]:

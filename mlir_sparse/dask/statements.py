@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dask.array
 import numpy as np
 
-from mlir_sparse.compile.entry_points import parse
+from mlir_sparse.compile.entry_points import compile, parse
+from mlir_sparse.compile.entry_points import evaluate as compiled_evaluate
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.statement_optimizer import check_optimize
+from mlir_sparse.compile.statement_pieces import values_and_update
+from mlir_sparse.dask.array_chunks import type_of_chunks
 from mlir_sparse.dask.pieced_statements import ways
+from mlir_sparse.dask.target_slices import in_target_slices, refuse_other_targets
+from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, refuse_affine_targets
+from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, has_affine_target
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.laws import PLUS_TIMES
@@ -74,10 +80,59 @@ def evaluate(
     if wanted is not None and not wanted:
         raise UnsupportedError("expected one variable or more to cut along, but got none: leave along= out")
     optimized = check_optimize(optimize)
+    limits: dict[str, Any] = {"semiring": ring, "threads": threads, "optimize": optimized}
+    if has_affine_target(statement):
+        return _in_slices(statement, operands, out, wanted, limits)
     found, reasons = ways(statement, operands, out, ring, wanted, optimized)
+    if not found and statement.op.reads_target:
+        values, update = values_and_update(statement)
+        present = {name: operands[name] for name in update.inputs if name in operands}
+        read = {name: operands[name] for name in values.inputs}
+        made = evaluate(values, out=out, tensors=read, along=wanted, **limits)
+        if update.target.subscripts:
+            return evaluate(update, out=out, tensors={**present, values.target.tensor: made}, **limits)
+        return _updated_number(update, present, made, limits)
     if not found:
         raise UnsupportedError(f"expected a statement that can be cut, but got {statement}\n  " + "\n  ".join(reasons))
     return found[0].array(out, ring, optimized, threads)
+
+
+def _in_slices(
+    statement: Assignment, operands: Mapping[str, Any], out: Any, along: Sequence[str] | None, limits: Mapping[str, Any]
+) -> dask.array.Array:
+    """Returns the result of a statement whose target is a slice of it."""
+    if out not in (None, "dense"):
+        raise UnsupportedError(f"expected an array for `{statement.target}`, but got out={out!r}: leave it out")
+    values, update = values_and_update(statement)
+    read = {name: operands[name] for name in values.inputs}
+    made = evaluate(values, out="dense", tensors=read, along=along, **limits)
+    if not statement.op.reads_target:
+        return in_target_slices(statement, made, None, None, made.dtype)
+    dtype = _output_dtype(statement, operands, {})
+    name = statement.target.tensor
+
+    def updated(before: Any) -> Any:
+        return evaluate(update, out="dense", tensors={name: before, values.target.tensor: made}, **limits)
+
+    return in_target_slices(statement, made, operands[name], updated, dtype)
+
+
+def _updated_number(update: Assignment, present: Mapping[str, Any], made: Any, limits: Any) -> dask.array.Array:
+    """Returns what an update makes of a number, which has no variable to cut along."""
+    (name, number), (values,) = next(iter(present.items())), [one for one in update.inputs if one not in present]
+    dtype = _output_dtype(update, {values: made, name: number}, limits)
+
+    def updated(share: Any, before: Any) -> Any:
+        return compiled_evaluate(update, tensors={values: share, name: before}, **limits)
+
+    return dask.array.map_blocks(updated, made, number, dtype=dtype, meta=np.empty((), dtype))
+
+
+def _output_dtype(statement: Assignment, operands: Mapping[str, Any], limits: Mapping[str, Any]) -> np.dtype[Any]:
+    types = {name: type_of_chunks(value) for name, value in operands.items()}
+    output = compile(statement, tensors=types, **limits).output
+    assert isinstance(output, TensorType)  # of one statement
+    return output.dtype.numpy
 
 
 def explain(
@@ -106,7 +161,14 @@ def explain(
     not along j: b(i) lacks j: each piece would count it
     """
     statement, operands, ring = _read(text, tensors, semiring, named)
-    found, reasons = ways(statement, operands, None, ring, None, check_optimize(optimize))
+    optimized = check_optimize(optimize)
+    found, reasons = ways(statement, operands, None, ring, None, optimized)
+    if (statement.op.reads_target and not found) or has_affine_target(statement):
+        values, update = values_and_update(statement)
+        read = {name: operands[name] for name in values.inputs}
+        told = explain(values, tensors=read, semiring=ring, optimize=optimized)
+        written = replace(update, target=statement.target)
+        return f"{told}\nthen {written}"
     lines = [line for way in found[:1] for line in way.lines()]
     return "\n".join([*lines, *(f"or {way}" for way in found[1:]), *(f"not along {reason}" for reason in reasons)])
 
@@ -143,7 +205,7 @@ def _read(
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
     if ring.multiply.name in POSITIONAL:  # positions become operands, which are cut like others
         statement, ring = under(statement, ring), PLUS_TIMES
-    refuse_affine_targets(statement, "dask.arrays")
+    refuse_other_targets(statement, ring.name)
     operands = {
         name: value if isinstance(value, dask.array.Array) else operand_check.value_of(name, value)
         for name, value in given.items()

@@ -42,7 +42,7 @@ class LevelSource(TensorSource):
             widths = [8 * array.dtype.itemsize for array in (*positions, *stored.coordinates) if array is not None]
             encoding = encoding.with_widths(widths[0] if widths else 32, widths[-1] if widths else 32)
         self._stored, self._unread = replace(stored, positions=positions), stored
-        self.shape = stored.shape
+        self.shape, self.place = stored.shape, stored.place
         outer = [dim for dim in range(len(self.shape)) if self._between(0, 0, dim) is not None]
         if not outer or axis not in (None, *outer):
             which = "a dimension" if axis is None else f"dimension {axis}"
@@ -52,6 +52,9 @@ class LevelSource(TensorSource):
         self.axis = outer[0]
         self.unit = stored.encoding.block_of(self.axis)
         self.type = TensorType(stored.dtype, (None,) * len(self.shape), encoding)
+
+    def __repr__(self) -> str:
+        return self.name
 
     def _between(self, low: int, high: int, axis: int, *, unread: bool = False) -> list[Below] | None:
         stored = self._unread if unread else self._stored

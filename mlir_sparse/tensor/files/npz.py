@@ -2,7 +2,8 @@
 
 CSR, CSC, BSR and COO matrices are written as SciPy writes csr, csc, bsr and coo (`scipy.sparse.save_npz`), and its dia
 is read. Other storage has `encoding`, the attribute's text, `shape`, `element_type`, `positions_0`, `coordinates_0` and
-so on for the levels that have them, and `values`.
+so on for the levels that have them, and `values`. A part of a tensor that was cut has `part_of` too: its first
+coordinate in the whole, the one behind its last, and the extent.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def levels_of(name: str, arrays: Mapping[str, Array | FileArray]) -> StoredLevel
     """
     with _named(name):
         shape = tuple(map(int, np.asarray(arrays["shape"])))
+        place = _place(arrays)
         if "encoding" in arrays:
             encoding = as_encoding(_text(arrays["encoding"]))
             dtype = DType.of(_text(arrays["element_type"]))
@@ -66,13 +68,20 @@ def levels_of(name: str, arrays: Mapping[str, Array | FileArray]) -> StoredLevel
                 tuple(arrays.get(f"{word}_{level}") for level in range(encoding.lvl_rank))
                 for word in ("positions", "coordinates")
             )
-            return StoredLevels(encoding, shape, dtype, positions, coordinates, arrays["values"], any_order=False)
+            return StoredLevels(encoding, shape, dtype, positions, coordinates, arrays["values"], False, place)
         found = _of_scipy(_text(arrays["format"]), arrays["data"])
         if found is None:
             return None
         data, rest = arrays["data"], (None,) * (found.lvl_rank - 2)
         positions, coordinates = (None, arrays["indptr"], *rest), (None, arrays["indices"], *rest)
-        return StoredLevels(found, shape, DType.of(data.dtype), positions, coordinates, data, any_order=True)
+        return StoredLevels(found, shape, DType.of(data.dtype), positions, coordinates, data, True, place)
+
+
+def _place(arrays: Mapping[str, Array | FileArray]) -> tuple[int, int, int] | None:
+    if "part_of" not in arrays:
+        return None
+    low, high, extent = map(int, np.asarray(arrays["part_of"]))
+    return low, high, extent
 
 
 def _text(array: Any) -> str:
@@ -121,15 +130,24 @@ def _of_entries(arrays: Mapping[str, Array]) -> SparseTensor:
     return from_entries(dims, values, shape, "DIA", dtype=None, parameters={})
 
 
-def write_npz(file: IO[bytes], source: object) -> None:
-    """Writes a tensor: as SciPy would where it has the format, else as level arrays. An array is written dense."""
+def write_npz(file: IO[bytes], source: object, place: tuple[int, int, int] | None = None) -> None:
+    """Writes a tensor: as SciPy would where it has the format, else as level arrays. An array is written dense.
+
+    Args:
+        file: is written to.
+        source: the tensor.
+        place: where it stands in the tensor that it is a part of, as `StoredLevels` says it.
+    """
     if is_sparse_source(source):
         source = tensor_with_zeros(source, "an .npz file")
     if not isinstance(source, SparseTensor):
         source = tensor(np.atleast_1d(array_of(source, "a tensor or an array to write")), "dense")
     if source.encoding.has_slices:
         source = source.convert(plain_encoding(source.encoding))
-    np.savez(file, **_arrays_of(source))
+    arrays = _arrays_of(source)
+    if place is not None:
+        arrays["part_of"] = np.array(place)
+    np.savez(file, **arrays)
 
 
 def _arrays_of(source: SparseTensor) -> dict[str, Any]:

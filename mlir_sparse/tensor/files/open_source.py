@@ -29,7 +29,7 @@ from mlir_sparse.tensor.files.npz_members import members_of
 from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
 from mlir_sparse.tensor.files.read_write import is_read_in_blocks, read
 from mlir_sparse.tensor.files.split_text import split
-from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
+from mlir_sparse.tensor.files.tensor_source import TensorSource, check_places, read_part
 from mlir_sparse.tensor.files.text_source import TextSource, is_in_order, storage_of
 from mlir_sparse.tensor.files.text_stream import is_compressed
 from mlir_sparse.tensor.level_ranges import joined_along, part_between
@@ -310,7 +310,8 @@ def _of_file(
         return LevelSource(label, stored, along)
     _refuse(("group", group), to="HDF5 files and Zarr stores")
     if os.path.isdir(name):
-        return _of_parts([source(os.path.join(name, part), along=along) for part in _in_order(os.listdir(name))])
+        names = _in_order(os.listdir(name))
+        return _of_parts([source(os.path.join(name, part), along=along) for part in names], whole=True)
     if is_npz(name):
         found = levels_of(name, members_of(name))
         if found is None or found.encoding.batch_rank:
@@ -344,9 +345,10 @@ def _numbered(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
-def _of_parts(parts: Sequence[TensorSource]) -> TensorSource:
+def _of_parts(parts: Sequence[TensorSource], *, whole: bool = False) -> TensorSource:
     if not parts:
         raise OperandError("expected one part or more, but got none")
+    check_places(parts, whole=whole)
     return parts[0] if len(parts) == 1 else _Parts(parts)
 
 

@@ -198,4 +198,4 @@ def _write_part(spill: _Spill, path: Path, encoding: Encoding, low: int, high: i
     shape = (*spill.shape[: spill.axis], high - low, *spill.shape[spill.axis + 1 :])
     part = from_entries(dims, values, shape, encoding, dtype=None, parameters={})
     with open(path.with_suffix(".npz"), "wb") as file:
-        write_npz(file, part)
+        write_npz(file, part, (low, high, spill.shape[spill.axis]))

@@ -34,6 +34,7 @@ class StoredLevels:
         coordinates: likewise.
         values: the values.
         any_order: whether the coordinates of a row may be in any order, and repeat, as in SciPy's matrices.
+        place: where a part of a tensor that was cut stands: its first coordinate, the one behind its last, the extent.
     """
 
     encoding: Encoding
@@ -43,6 +44,7 @@ class StoredLevels:
     coordinates: tuple[Any, ...]
     values: Any
     any_order: bool
+    place: tuple[int, int, int] | None = None
 
     @property
     def arrays(self) -> tuple[Any, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import OperandError, SourceError, SparseError, TooLargeError
+from mlir_sparse.errors import ExtentError, OperandError, SourceError, SparseError, TooLargeError
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.listed_words import listed
 
-__all__ = ["TensorSource", "read_part"]
+__all__ = ["TensorSource", "check_places", "read_part"]
 
 _ATTEMPTS = 3
 _PAUSE = 0.1
@@ -25,6 +27,8 @@ class TensorSource(ABC):
         axis: the dimension along which parts are read.
         unit: what bounds of parts are multiples of, save the last: a block size.
         reads_ranges: whether a small part is read in little time, and without calling what a user wrote.
+        place: where it stands in a tensor that it is a part of, along the axis: its first coordinate, the one behind
+            its last, and the extent; None for what does not say so.
         resident: the tensor whose memory parts share; None where each is read into memory of its own.
     """
 
@@ -33,6 +37,7 @@ class TensorSource(ABC):
     axis: int = 0
     unit: int = 1
     reads_ranges: bool = False
+    place: tuple[int, int, int] | None = None
     resident: SparseTensor | None = None
 
     @abstractmethod
@@ -106,6 +111,45 @@ class TensorSource(ABC):
     def _range(self, low: int, high: int) -> str:
         """Returns a part's place as messages name it."""
         return f"{'rows' if self.axis == 0 else f'dimension {self.axis},'} {low} to {high}"
+
+
+def check_places(parts: Sequence[TensorSource], *, whole: bool) -> None:
+    """Refuses parts of a tensor that was cut, where they do not follow one another.
+
+    Args:
+        parts: the parts in order; those that do not say where they stand follow others.
+        whole: whether they must be all parts of the tensor.
+
+    Raises:
+        ExtentError: with the coordinates that are missing, or that come twice.
+    """
+    placed = [(part, part.place) for part in parts if part.place is not None]
+    if not placed:
+        return
+    extents = dict.fromkeys(extent for _, (_, _, extent) in placed)
+    if len(extents) > 1:
+        raise ExtentError(f"expected parts of one tensor, but got parts of extents {listed([*map(str, extents)])}")
+    strange = next((part for part in parts if part.place is None), None)
+    if whole and strange is not None:
+        raise ExtentError(
+            f"expected parts of one tensor, but {strange!r} does not say where it stands, as {placed[0][0]!r} does: "
+            "take it out of the folder"
+        )
+    end, before = (0 if whole else placed[0][1][0]), "the beginning"
+    for part, (low, high, extent) in placed:
+        if low != end:
+            wrong = part._range(end, low) + " are missing" if low > end else part._range(low, end) + " come twice"
+            raise ExtentError(
+                f"expected parts that follow one another, but {wrong} between {before} and {part!r}, which is "
+                f"{part._range(low, high)} of {extent}: bring the files together, or cut the tensor anew"
+            )
+        end, before = high, repr(part)
+    extent = next(iter(extents))
+    if whole and end != extent:
+        raise ExtentError(
+            f"expected all parts, but {parts[-1]._range(end, extent)} are missing behind {before}: "
+            "bring the files together, or cut the tensor anew"
+        )
 
 
 def read_part(given: TensorSource, low: int, high: int) -> SparseTensor:
