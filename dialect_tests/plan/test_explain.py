@@ -185,10 +185,10 @@ def test_operators_are_told_with_their_regions() -> None:
 
 
 def test_strategies_say_what_they_did() -> None:
-    told = explained("y(i) = A(i,j) * x(j)", A="c128[?,?] CSR", x="c128[?]")
+    told = explained("y(i) = sin(A(i,j)) * x(j)", A=CSR, x=VECTOR)
     assert "\nstrategies of kernel\n  fuse-fill: applied to i\n" in told
     sums = lines_with(told, "sum-rows: not applied to j, because ")
-    assert sums == ["its sum is of c128, which vectors do not hold"]
+    assert sums == ["vectors of entries have no math.sin of f64"]
 
 
 def test_strategies_are_told_of_each_function() -> None:

@@ -138,7 +138,7 @@ def _accesses(assignment: ms.Assignment) -> list[ms.Access]:
 
 
 def test_other_reductions_than_sums_count_the_entries_instead_of_reading_zeros() -> None:
-    planned = program("y(i) = max(j : A(i,j))", A=CSR)
+    planned = program("y(i) = max(j : A(i,j))", A="f64[?,?] DCSR")
     assert not conversions(planned)
     greatest, stored, extent, result = generics(planned)
     assert [str(node) for step in (greatest, stored) for node in _accesses_of_step(step)] == ["A(i,j)"] * 2

@@ -29,6 +29,7 @@ from mlir_sparse.pipeline.check_divisors import check_divisors
 from mlir_sparse.pipeline.copy_slices import copy_slices
 from mlir_sparse.pipeline.locate_assertions import locate_assertions
 from mlir_sparse.pipeline.pass_values import pass_items
+from mlir_sparse.pipeline.start_rows import start_rows
 from mlir_sparse.strategies import STRATEGIES
 
 __all__ = ["OWN_PASSES", "run_own_pass", "run_passes"]
@@ -61,6 +62,7 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "map-loops-to-gpu": _anywhere(map_loops),
     "pass-gpu-addresses": _anywhere(pass_addresses),
     "share-structure": _anywhere(share_structure),
+    "start-rows": start_rows,
     **{strategy.name: partial(run_strategy, strategy) for strategy in STRATEGIES},
 }
 # The operations that a pass of MLIR's changes: it is skipped in a module without them.

@@ -24,6 +24,7 @@ _JOINING = Pass(
 )
 _BOUNDS = Pass("bound-rows", "pieces of a result end where they do, also where rows stand below diagonals")
 _ONE_VALUE = Pass("one-value", "values that calls find to be equal are read once", optional=True)
+_STARTS = Pass("start-rows", "rows that leave elements out have a zero among what is accumulated")
 _SLOTS = Pass("read-slots", "one coordinate or none needs no begin and end", optional=True)
 _ARRAY_SUMS = Pass("array-sums", "sums over arrays are values of loops, which vectors add up", optional=True)
 _WORKSPACE = Pass(
@@ -55,7 +56,7 @@ def sparsifier(
     """
     # Threads of a GPU are given loops as the sparsifier makes them.
     sums, spaces = ((), ()) if filled or tile == 0 else ((_ARRAY_SUMS,), (_WORKSPACE,))
-    shaping = () if filled else (_ONE_VALUE, *sums, _BOUNDS, _SLOTS, *spaces, _FUSE_FILL, _JOINING, _FLATTEN)
+    shaping = () if filled else (_ONE_VALUE, *sums, _BOUNDS, _STARTS, _SLOTS, *spaces, _FUSE_FILL, _JOINING, _FLATTEN)
     tiling = (*shaping, *_tiling(tile, tile_lanes, vector_length, scatters))
     if results is not None:
         return Pipeline((_GENERALIZE, *_with_sparse_results(vector_length, results), *_CLEANING, *tiling))

@@ -221,6 +221,7 @@ def _statement(step: Generic) -> str:
             start = (
                 "its present value" if step.mode is AccumulateMode.CONTINUE else step.start or _identity(step.combine)
             )
+            start = f"{start}, from 0 in rows that leave elements out" if step.zeros else start
             sign = "+" if step.combine is ReduceOp.SUM else combining_name(step.combine)
             return f"{step.target} {sign}= {step.payload}, from {start}"
 

@@ -35,6 +35,7 @@ def facts_of_nest(function: NestFunction, program: Program, mapped: MappedNest |
         scatters=scattered(step, dict(program.types)) is not None,
         short_rows=step.short_rows,
         runs=_runs(function, program),
+        zeros=_zeros(function, program),
         once=_once(step, program),
         threads=None if mapped is None else _threads(function, program, mapped),
         alike=tuple(_alike(function, program)),
@@ -68,6 +69,16 @@ def _runs(function: NestFunction, program: Program) -> int | None:
         if (0, "coordinates") in numbers
         else None
     )
+
+
+def _zeros(function: NestFunction, program: Program) -> tuple[int, int] | None:
+    """Returns the argument with the sizes of the one operand, and its last level, if its rows may have zeros."""
+    if not function.step.zeros:
+        return None
+    (access,) = function.operands
+    encoding = program.type_of(access.tensor).encoding
+    assert encoding is not None
+    return argument_count(encoding) - 1, len(encoding.level_types) - 1
 
 
 def _once(step: Generic, program: Program) -> bool:

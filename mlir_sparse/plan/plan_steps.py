@@ -79,6 +79,7 @@ class Generic:
         sampled: the operand for each of whose stored entries the result has an element, in order; None if the target
             decides the element.
         short_rows: whether rows of the sparse operand are fibres, which usually have few entries.
+        zeros: whether rows of the sparse operand that leave elements out have a zero among what is accumulated.
     """
 
     target: Access
@@ -95,6 +96,7 @@ class Generic:
     start: Expr | None = None
     sampled: Access | None = None
     short_rows: bool = False
+    zeros: bool = False
 
     @property
     def result(self) -> str:

@@ -28,6 +28,7 @@ from mlir_sparse.plan.nests.sparsifier_limits import SparsifierPayloads
 from mlir_sparse.plan.nests.split_accumulations import Splitter
 from mlir_sparse.plan.nests.structural_plans import StructuralPlanner
 from mlir_sparse.plan.nests.unsorted_temporaries import leave_unsorted
+from mlir_sparse.plan.nests.zeros_in_rows import with_zeros_in_rows
 from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
 from mlir_sparse.plan.order.loop_order import choose_loops
 from mlir_sparse.plan.order.storage_choice import (
@@ -104,7 +105,7 @@ def plan(
         rounded(steps, final, result, types, spec.output)
         result = final.tensor
     made = with_initial_addends(inputs_first(spec, steps), types)
-    ordered = made if loops_only else leave_unsorted(spec, made, types, result)
+    ordered = made if loops_only else leave_unsorted(spec, with_zeros_in_rows(made, types, result), types, result)
     return Program(spec, tuple(types.items()), ordered, result, planner.values.notes(), planner.values.licences())
 
 

@@ -186,6 +186,8 @@ class NestFacts:
         short_rows: whether rows of the sparse operand are short as a rule.
         runs: the argument that begins with the coordinates of a list whose entries of one coordinate follow each other;
             None where there is none, or operands are merged with it.
+        zeros: the argument with the sizes of the sparse operand, and its last level: rows that have fewer entries than
+            that is long have a zero among what is accumulated. None where that does not matter.
         once: whether loops come to each element of the result in one place, once at most, and add to it there.
         threads: what kernels for a GPU are written by; None for the processor.
         alike: the arguments that are values of operands which are all equal, as calls look at.
@@ -197,6 +199,7 @@ class NestFacts:
     scatters: bool = False
     short_rows: bool = False
     runs: int | None = None
+    zeros: tuple[int, int] | None = None
     once: bool = False
     threads: ThreadedNest | None = None
     alike: tuple[int, ...] = ()
