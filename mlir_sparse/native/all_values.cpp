@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "pack_threads.hpp"
+#include "prefetch_distances.hpp"
 #include "threads.hpp"
 
 // Into functions for processors with wider vectors, as a part of which it is compiled for them.
@@ -18,18 +19,22 @@
 namespace mlir_sparse {
 namespace {
 
-// Whether holds(begin, length) says so of all pieces of so many bytes, which it is asked of in no order.
-template <class Holds>
-bool throughout(std::size_t bytes, const Holds &holds) {
-  // Processors fetch ahead within pages: from several of them in turn, more is under way at once.
-  constexpr std::size_t kStreams = 8, kPiece = 2048;
+// Processors fetch ahead within pages, and so many lines at once: from several streams in turn, more is under way.
+constexpr std::size_t kStreams = 8, kLine = 64;
+// How far ahead lines are asked for, beyond what processors see coming, in bytes.
+constexpr std::size_t kAhead = 1024;
+
+// Whether streams(begin, apart, length) says so of all pieces of so many bytes, of which each call has kStreams that are
+// `apart` from one another, and rest(begin, length) of what is left, which is asked first. They are asked of in no order.
+template <class Streams, class Rest>
+bool throughout(std::size_t bytes, const Streams &streams, const Rest &rest) {
+  constexpr std::size_t kPiece = 2048;
   const auto within = [&](std::size_t begin, std::size_t end) {
-    const std::size_t each = (end - begin) / kStreams / kPiece * kPiece;
+    const std::size_t each = (end - begin) / kStreams / kPiece * kPiece, left = begin + kStreams * each;
+    if (!rest(left, end - left)) return false;
     for (std::size_t at = 0; at < each; at += kPiece)
-      for (std::size_t stream = 0; stream < kStreams; ++stream)
-        if (!holds(begin + stream * each + at, kPiece)) return false;
-    const std::size_t rest = begin + kStreams * each;
-    return holds(rest, end - rest);
+      if (!streams(begin + at, each, kPiece)) return false;
+    return true;
   };
   // Where memory is far, a few values take as long as a visited entry of a loop.
   constexpr std::size_t kEntry = 24;
@@ -48,49 +53,81 @@ bool throughout(std::size_t bytes, const Holds &holds) {
 
 // How many words loops go over at once: several vectors, none of which waits for the last.
 constexpr std::size_t kTogether = 32;
-// The bytes of one value over and over that words are compared with.
-constexpr std::size_t kPattern = 64;
 
-// Whether all words are those of a pattern, over and over. memcmp of neighbours would read all values twice.
+// Whether all words are those of a pattern of a line, over and over. memcmp of neighbours would read all values twice.
 struct Repeat {
-  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t bytes, const char *pattern) const {
-    std::uint64_t each[kPattern / 8], found[kTogether] = {};
-    std::memcpy(each, pattern, kPattern);
-    std::size_t at = 0;
-    for (; at + 8 * kTogether <= bytes; at += 8 * kTogether)
-      for (std::size_t lane = 0; lane < kTogether; ++lane) {
-        std::uint64_t word;
-        std::memcpy(&word, values + at + 8 * lane, 8);
-        found[lane] |= word ^ each[lane % (kPattern / 8)];
-      }
-    std::uint64_t any = 0;
-    for (const std::uint64_t one : found) any |= one;
-    for (; at < bytes; at += kPattern) any |= std::memcmp(values + at, pattern, std::min(kPattern, bytes - at)) != 0;
-    return any == 0;
-  }
+  using Word = std::uint64_t;
+  Word each[kLine / sizeof(Word)];
+
+  MLIR_SPARSE_INLINE explicit Repeat(const char *pattern) { std::memcpy(each, pattern, kLine); }
+  MLIR_SPARSE_INLINE Word fault(Word word, std::size_t lane) const { return word ^ each[lane]; }
+  MLIR_SPARSE_INLINE bool holds(Word faults) const { return faults == 0; }
 };
 
 // The exponent of an infinity and of NaN has all bits set: one more in its last place carries into the sign's.
-template <class Word, Word kInfinity>
+template <class Unsigned, Unsigned kInfinity>
 struct ExponentsBelow {
-  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t bytes, const char *) const {
-    const auto *words = reinterpret_cast<const Word *>(values);
-    constexpr Word kOne = kInfinity & (~kInfinity + 1);
-    const std::size_t count = bytes / sizeof(Word);
-    Word found[kTogether] = {};
-    std::size_t at = 0;
-    for (; at + kTogether <= count; at += kTogether)
-      for (std::size_t lane = 0; lane < kTogether; ++lane) found[lane] |= (words[at + lane] & kInfinity) + kOne;
-    for (; at < count; ++at) found[0] |= (words[at] & kInfinity) + kOne;
+  using Word = Unsigned;
+
+  MLIR_SPARSE_INLINE explicit ExponentsBelow(const char *) {}
+  MLIR_SPARSE_INLINE Word fault(Word word, std::size_t) const {
+    return (word & kInfinity) + (kInfinity & (~kInfinity + 1));
+  }
+  MLIR_SPARSE_INLINE bool holds(Word faults) const { return (faults & ~(~Word{0} >> 1)) == 0; }
+};
+
+// Whether something holds of all words of streams that are `apart` bytes from one another, and have `bytes` each.
+template <class Body, std::size_t kCount>
+MLIR_SPARSE_INLINE bool of_streams(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) {
+  using Word = typename Body::Word;
+  constexpr std::size_t kLanes = kLine / sizeof(Word);
+  const Body body(pattern);
+  Word found[kCount][kLanes] = {};
+  for (std::size_t at = 0; at < bytes; at += kLine)
+    for (std::size_t stream = 0; stream < kCount; ++stream) {
+      const char *line = values + stream * apart + at;
+      if (kCount > 1) prefetch_to_read(line + kAhead);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        Word word;
+        std::memcpy(&word, line + lane * sizeof(Word), sizeof(Word));
+        found[stream][lane] |= body.fault(word, lane);
+      }
+    }
+  Word any = 0;
+  for (const auto &lanes : found)
+    for (const Word one : lanes) any |= one;
+  return body.holds(any);
+}
+
+template <class Body>
+struct Streams {
+  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) const {
+    return of_streams<Body, kStreams>(values, apart, bytes, pattern);
+  }
+};
+
+template <class Body>
+struct Rest {
+  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t, std::size_t bytes, const char *pattern) const {
+    using Word = typename Body::Word;
+    const std::size_t whole = bytes / kLine * kLine;
+    if (!of_streams<Body, 1>(values, 0, whole, pattern)) return false;
+    const Body body(pattern);
     Word any = 0;
-    for (const Word one : found) any |= one;
-    return (any & ~(~Word{0} >> 1)) == 0;
+    std::size_t at = whole;
+    for (; at + sizeof(Word) <= bytes; at += sizeof(Word)) {
+      Word word;
+      std::memcpy(&word, values + at, sizeof(Word));
+      any |= body.fault(word, (at - whole) / sizeof(Word));
+    }
+    // Values narrower than words repeat a pattern, and nothing else is asked of them.
+    return body.holds(any) && (at == bytes || std::memcmp(values + at, pattern + (at - whole), bytes - at) == 0);
   }
 };
 
 // Whether all words but for bits that a mask, over and over, leaves out are 0.
 struct ZeroBut {
-  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t bytes, const char *mask) const {
+  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t, std::size_t bytes, const char *mask) const {
     std::uint64_t each, found[kTogether] = {};
     std::memcpy(&each, mask, 8);
     std::size_t at = 0;
@@ -112,22 +149,22 @@ struct ZeroBut {
   }
 };
 
-using Loop = bool (*)(const char *values, std::size_t bytes, const char *pattern);
+using Loop = bool (*)(const char *values, std::size_t apart, std::size_t bytes, const char *pattern);
 
 template <class Body>
-bool by_plain_vectors(const char *values, std::size_t bytes, const char *pattern) {
-  return Body{}(values, bytes, pattern);
+bool by_plain_vectors(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) {
+  return Body{}(values, apart, bytes, pattern);
 }
 
 #if defined(__GNUC__) && defined(__x86_64__)
 template <class Body>
-__attribute__((target("avx2"))) bool by_avx2(const char *values, std::size_t bytes, const char *pattern) {
-  return Body{}(values, bytes, pattern);
+__attribute__((target("avx2"))) bool by_avx2(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) {
+  return Body{}(values, apart, bytes, pattern);
 }
 
 template <class Body>
-__attribute__((target("avx512f"))) bool by_avx512(const char *values, std::size_t bytes, const char *pattern) {
-  return Body{}(values, bytes, pattern);
+__attribute__((target("avx512f"))) bool by_avx512(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) {
+  return Body{}(values, apart, bytes, pattern);
 }
 #endif
 
@@ -144,28 +181,47 @@ Loop by_vectors() {
 
 }  // namespace
 
+namespace {
+
+// Whether something holds of all words, by a loop over several streams and one over what is left.
+template <class Body>
+bool of_all(const char *values, std::size_t bytes, const char *pattern) {
+  static const Loop streams = by_vectors<Streams<Body>>(), rest = by_vectors<Rest<Body>>();
+  return throughout(
+      bytes,
+      [&](std::size_t begin, std::size_t apart, std::size_t length) {
+        return streams(values + begin, apart, length, pattern);
+      },
+      [&](std::size_t begin, std::size_t length) { return rest(values + begin, 0, length, pattern); });
+}
+
+}  // namespace
+
 bool are_equal(const char *values, std::int64_t count, std::int64_t itemsize) {
   if (count < 2 || itemsize == 0) return true;
   const auto item = static_cast<std::size_t>(itemsize), bytes = static_cast<std::size_t>(count) * item;
-  if (kPattern % item != 0)  // each byte is compared with the one a value before it
-    return throughout(bytes - item, [&](std::size_t begin, std::size_t length) {
+  if (kLine % item != 0) {  // each byte is compared with the one a value before it
+    const auto repeat = [&](std::size_t begin, std::size_t length) {
       return std::memcmp(values + begin, values + begin + item, length) == 0;
-    });
-  char pattern[kPattern];
-  for (std::size_t at = 0; at < kPattern; at += item) std::memcpy(pattern + at, values, item);
-  static const Loop repeats = by_vectors<Repeat>();
-  return throughout(bytes, [&](std::size_t begin, std::size_t length) {
-    return repeats(values + begin, length, pattern);
-  });
+    };
+    return throughout(
+        bytes - item,
+        [&](std::size_t begin, std::size_t apart, std::size_t length) {
+          for (std::size_t stream = 0; stream < kStreams; ++stream)
+            if (!repeat(begin + stream * apart, length)) return false;
+          return true;
+        },
+        repeat);
+  }
+  char pattern[kLine];
+  for (std::size_t at = 0; at < kLine; at += item) std::memcpy(pattern + at, values, item);
+  return of_all<Repeat>(values, bytes, pattern);
 }
 
 bool are_finite(const char *values, std::int64_t count, std::int64_t itemsize) {
-  static const Loop narrow = by_vectors<ExponentsBelow<std::uint32_t, 0x7f800000u>>();
-  static const Loop wide = by_vectors<ExponentsBelow<std::uint64_t, 0x7ff0000000000000u>>();
-  const Loop loop = itemsize == 4 ? narrow : wide;
-  return throughout(static_cast<std::size_t>(count * itemsize), [&](std::size_t begin, std::size_t length) {
-    return loop(values + begin, length, nullptr);
-  });
+  const auto bytes = static_cast<std::size_t>(count * itemsize);
+  if (itemsize == 4) return of_all<ExponentsBelow<std::uint32_t, 0x7f800000u>>(values, bytes, nullptr);
+  return of_all<ExponentsBelow<std::uint64_t, 0x7ff0000000000000u>>(values, bytes, nullptr);
 }
 
 namespace {
@@ -179,7 +235,7 @@ bool add_places(const char *values, std::int64_t count, Word mask, std::size_t l
   const auto *words = reinterpret_cast<const Word *>(values);
   for (std::int64_t from = 0; from < count; from += kBlock) {
     const std::int64_t to = std::min(from + kBlock, count);
-    if (are_zero(values + from * sizeof(Word), static_cast<std::size_t>(to - from) * sizeof(Word), every)) continue;
+    if (are_zero(values + from * sizeof(Word), 0, static_cast<std::size_t>(to - from) * sizeof(Word), every)) continue;
     for (std::int64_t k = from; k < to; ++k)
       if ((words[k] & mask) != 0) found.push_back(k);
     if (found.size() > limit) return false;
