@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -110,6 +111,20 @@ def test_it_is_warned_of_in_calls_of_a_kernel_that_ran_before() -> None:
         with pytest.warns(ms.DenseResultWarning) as caught:
             call(*large)
         assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_bytes_of_operands_are_not_counted_for_a_result_near_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    A, x = ms.tensor(np.tri(9000, 20), "CSR"), np.ones(20)
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+    kernel(A, x)
+    counted = []
+    limits = sys.modules["mlir_sparse.compile.call_limits"]
+    monkeypatch.setattr(limits, "warn_of_dense", lambda *given: counted.append(given))
+    assert kernel(A, x).nbytes > 1 << 16
+    assert not counted
+    none = ms.tensor(([[], []], []), "CSR", shape=(9000, 20))
+    kernel(none, np.ones(20))
+    assert len(counted) == 1
 
 
 def test_a_result_of_moderate_size_is_not() -> None:

@@ -13,10 +13,10 @@ from mlir_sparse.notation import Access, Apply, Assignment, Fold, walk, with_exp
 from mlir_sparse.spec.result_storage import tailed
 from mlir_sparse.spec.zeros import vanishes
 
-__all__ = ["SMALL", "storage_instead", "warn_of_dense"]
+__all__ = ["MOST_TIMES", "SMALL", "storage_instead", "warn_of_dense"]
 
-# A dense result of more than this many times the operands' bytes causes a warning.
-_MOST_TIMES = 64
+MOST_TIMES = 64
+"""A dense result of more than this many times the operands' bytes causes a warning."""
 SMALL = 1 << 16
 """A dense result of no more bytes causes no warning."""
 
@@ -49,7 +49,7 @@ def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType]
 
 def warn_of_dense(size: int, operands: int, assignment: Assignment, instead: str) -> None:
     """Warns of a dense result of so many bytes that it is far larger than its operands, and not small by itself."""
-    if size <= max(SMALL, _MOST_TIMES * operands):
+    if size <= max(SMALL, MOST_TIMES * operands):
         return
     text = (
         f"the dense result of {assignment} has {size:,} bytes, {size // max(operands, 1):,} times its operands: "
