@@ -41,18 +41,53 @@ def test_rows_and_lines_of_all_lengths(inner: int, dtype: Any, threads: int) -> 
         ("C(i,j) = S(i,j) * S(i,j) * X(i,k) * Y(j,k)", lambda S, X, Y: S * S * (X @ Y.T)),
     ],
 )
-def test_other_storage_and_sums(text: str, expected: Any, storage: str) -> None:
+@pytest.mark.parametrize("inner", [8, 20])
+def test_other_storage_and_sums(inner: int, text: str, expected: Any, storage: str) -> None:
     S, dense = rows_of([5, 0, 9, 1, 12, 3, 7], 12, np.float64)
     rng = np.random.default_rng(1)
-    X, Y = (rng.integers(-3, 4, (extent, 20)).astype(float) for extent in dense.shape)
+    X, Y = (rng.integers(-3, 4, (extent, inner)).astype(float) for extent in dense.shape)
     found = ms.evaluate(text, S=S.convert(storage), X=X, Y=Y, out=storage)
     np.testing.assert_array_equal(found.to_numpy(), expected(dense, X, Y))
 
 
-def test_what_is_not_finite_stays_at_its_entry() -> None:
+@crossed(inner=[8, 16, 32, 64], dtype=[np.float16, np.int8, np.int32, np.int64, np.complex64], threads=[1, 2])
+def test_lines_of_one_vector_of_other_types(inner: int, dtype: Any, threads: int) -> None:
+    S, dense = rows_of([*range(11), 0, 4, 3], 12, dtype)
+    rng = np.random.default_rng(inner)
+    X, Y = (rng.integers(0, 2, (extent, inner)).astype(dtype) for extent in dense.shape)
+    found = ms.evaluate(SAMPLED, S=S, X=X, Y=Y, out="CSR", threads=threads)
+    wide = np.complex128 if dtype is np.complex64 else np.int64
+    expected = (dense.astype(wide) * (X.astype(wide) @ Y.T.astype(wide))).astype(dtype)
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+
+
+@pytest.mark.parametrize("columns", [100, 20_000])  # of Y, which caches hold, and which not
+def test_rows_near_and_far(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    lengths = rng.integers(0, 10, 50)
+    crd = np.concatenate([np.sort(rng.choice(columns, length, replace=False)) for length in lengths])
+    positions = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    values = rng.integers(1, 9, crd.size).astype(float)
+    S = ms.SparseTensor.from_levels("CSR", (50, columns), [None, positions], [None, crd.astype(np.int32)], values)
+    X, Y = (rng.integers(-3, 4, (extent, 8)).astype(float) for extent in (50, columns))
+    found = ms.evaluate(SAMPLED, S=S, X=X, Y=Y, out="CSR")
+    row = np.repeat(np.arange(50), lengths)
+    np.testing.assert_array_equal(found.storage.values, values * (X[row] * Y[crd]).sum(1))
+
+
+def test_static_lines_of_one_vector() -> None:
+    S, dense = rows_of([6, 7, 0, 1], 8, np.float64)
+    rng = np.random.default_rng(3)
+    X, Y = rng.integers(-3, 4, (4, 8)).astype(float), rng.integers(-3, 4, (8, 8)).astype(float)
+    kernel = ms.compile(SAMPLED, S="f64[?,?] CSR", X="f64[?,8]", Y="f64[?,8]", out="CSR")
+    np.testing.assert_array_equal(kernel(S, X, Y).to_numpy(), dense * (X @ Y.T))
+
+
+@pytest.mark.parametrize("inner", [8, 11])
+def test_what_is_not_finite_stays_at_its_entry(inner: int) -> None:
     S, dense = rows_of([6, 7], 8, np.float64)
-    X, Y = np.ones((2, 11)), np.ones((8, 11))
-    Y[3, 10], Y[5, 2] = np.nan, np.inf
+    X, Y = np.ones((2, inner)), np.ones((8, inner))
+    Y[3, inner - 1], Y[5, 2] = np.nan, np.inf
     found = ms.evaluate(SAMPLED, S=S, X=X, Y=Y, out="CSR").to_numpy()
     expected = np.where(dense != 0, dense * (X @ Y.T), 0)
     np.testing.assert_array_equal(found, expected)
@@ -74,11 +109,12 @@ def test_it_says_that_several_entries_are_summed_at_once(strategy: str, dtype: s
     assert said_by(strategy, SAMPLED, "CSR", dtype, S="CSR", X="", Y="") == ["applied to k"]
 
 
-@pytest.mark.parametrize(("out", "shuffles"), [("CSR", 6), ("dense", 0)])
+@pytest.mark.parametrize(("out", "shuffles"), [("CSR", 18), ("dense", 0)])
 def test_sums_of_several_entries_are_folded_together(out: str, shuffles: int, monkeypatch: pytest.MonkeyPatch) -> None:
     options = (("bits", 256), ("masks", True), ("fma", True))
     monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier_passes"), "vector_options", lambda: options)
     text = ms.compile(SAMPLED, S="f64[?,?] CSR", X="f64[?,?]", Y="f64[?,?]", out=out).ir("sparsified")
+    # Six for lines of one vector near and far, and for others.
     assert text.count("vector.shuffle") == shuffles
     assert "vector.fma" in text
 

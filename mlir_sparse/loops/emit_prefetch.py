@@ -12,6 +12,7 @@ from mlir_sparse.loops.model_accesses import coordinate_load
 
 __all__ = [
     "PrefetchDistances",
+    "is_larger",
     "later_coordinate",
     "prefetch",
     "prefetch_elements",
@@ -65,6 +66,23 @@ class PrefetchDistances:
 
 
 _DISTANCES = PrefetchDistances()
+
+
+def is_larger(buffer: ir.Value, local: int) -> ir.Value:
+    """Writes whether an array has more bytes than a cache that its elements are near in.
+
+    Args:
+        buffer: a memref.
+        local: how many bytes that has.
+    """
+    kind = ir.MemRefType(buffer.type)
+    elements = build.constant(1)
+    for dim in range(kind.rank):
+        extent = build.operation("memref.dim", build.index_type(), buffer, build.constant(dim))
+        elements = build.multiply(elements, extent)
+    element = build.element_of(buffer)
+    size = 8 if isinstance(element, ir.IndexType) else max(1, build.bytes_of(element))
+    return build.compare("ugt", elements, build.constant(local // size))
 
 
 def prefetch_row(buffer: ir.Value, at: Sequence[ir.Value], size: int, distance: int) -> None:

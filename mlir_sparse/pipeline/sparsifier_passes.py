@@ -73,7 +73,7 @@ def sparsifier(
 def _tiling(tile: int | None, lanes: int, vector_length: int, scatters: bool) -> tuple[Pass, ...]:
     if tile == 0:
         return ()
-    options = (("lanes", lanes), ("tile", tile or 0), *vector_options(), *machine_options("rows"))
+    options = (("lanes", lanes), ("tile", tile or 0), *vector_options(), *machine_options("rows", "local"))
     # Without masks selections stand for them, which pays for short rows, and for long ones of narrow elements.
     every = vector_length == 0 and ("masks", True) in options
     long = vector_length == 0 and not every and ("bits", 256) in options

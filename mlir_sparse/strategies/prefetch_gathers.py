@@ -18,7 +18,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import MemoryAccess, access_of
 from mlir_sparse.loops.emit_copies import replace
-from mlir_sparse.loops.emit_prefetch import PrefetchDistances, later_coordinate, prefetch
+from mlir_sparse.loops.emit_prefetch import PrefetchDistances, is_larger, later_coordinate, prefetch
 from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.model_accesses import NamedRow, position_load
 from mlir_sparse.loops.operation_index import Nest
@@ -157,7 +157,7 @@ def _lie_apart(gathers: _Gathers) -> ir.Value:
     coordinates, truth = gathers.coordinates.buffer, ir.IntegerType.get_signless(1)
     size = build.size_of(coordinates)
     local = gathers.distances.local * (_WITHOUT_ENDS if gathers.loop.is_whole else 1)
-    large = [_is_large(access.buffer, local) for access in gathers.accesses]
+    large = [is_larger(access.buffer, local) for access in gathers.accesses]
     some = large[0]
     for other in large[1:]:
         some = build.bits_of("ori", some, other)
@@ -186,16 +186,6 @@ def _lie_apart(gathers: _Gathers) -> ir.Value:
         return [build.compare("ugt", apart, build.constant(_PLACES // 2))]
 
     return build.branch(looked, sampled, lambda: [build.integer(0, truth)], [truth])[0]
-
-
-def _is_large(buffer: ir.Value, local: int) -> ir.Value:
-    """Writes whether an array has more bytes than the cache that its elements are near in."""
-    kind = ir.MemRefType(buffer.type)
-    elements = build.constant(1)
-    for dim in range(kind.rank):
-        extent = build.operation("memref.dim", build.index_type(), buffer, build.constant(dim))
-        elements = build.multiply(elements, extent)
-    return build.compare("ugt", elements, build.constant(local // _element_bytes(buffer)))
 
 
 PREFETCH_GATHERS = Strategy("prefetch-gathers", _candidates, _applies, _rewrite)
