@@ -162,3 +162,20 @@ def test_the_doctor_looks_beside_no_interpreter_where_there_is_none(
     monkeypatch.setattr(sys, "executable", "")
     assert list(examine())
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_setting_is_seen_however_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = settings.OPTIMIZE.name
+    monkeypatch.delenv(name, raising=False)
+    for make, found in (
+        (lambda: os.environ.update({name: "off"}), "off"),
+        (lambda: os.environ.update({name: ""}), "auto"),
+        (lambda: os.environb.update({name.encode(): b"algebra"}), "algebra"),
+        (lambda: os.environ.pop(name), "auto"),
+        (lambda: os.environ.setdefault(name, "off"), "off"),
+        (lambda: os.environ.__delitem__(name), "auto"),
+    ):
+        make()
+        assert (settings.OPTIMIZE.value, ms.get_optimize()) == (found, found)
+        assert _native.is_set(name) == (name in os.environ and os.environ[name] != "")
+    assert not _native.is_set("")

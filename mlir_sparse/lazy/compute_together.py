@@ -14,6 +14,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import may_gain
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
+from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.compile.statement_optimizer import get_optimize
 from mlir_sparse.errors import OperandError
@@ -72,15 +73,23 @@ def compute(
     for one in expressions:
         if not isinstance(one, LazyArray):
             raise OperandError(f"expected lazy expressions to compute, but got {type(one).__name__}: use ms.lazy(...)")
-    options = (get_optimize() if optimize is None else optimize, threads, deterministic)
     if len(expressions) == 1:
-        (one,) = expressions
-        known = None if one._form is None else _known.get((one._form, options, _tensors(one)))
-        return _computed(one, options) if known is None else known.value(one._operands)
+        return _compute_one(expressions[0], optimize, threads, deterministic)
+    options = (get_optimize() if optimize is None else optimize, threads, deterministic)
     views = [one._view for one in expressions]
     ready_values, data = _ready([view.value for view in views], options)
     values = ready_values.values(data)
     return tuple(_seen(value, view.axes, view.shape) for value, view in zip(values, views, strict=True))
+
+
+def _compute_one(one: LazyArray, optimize: str | None, threads: int | None, deterministic: bool) -> Any:
+    """Computes one expression; for the arguments see `compute`."""
+    options, form = (get_optimize() if optimize is None else optimize, threads, deterministic), one._form
+    if form is not None:
+        known = _known.get((form, options, _tensors(one)))
+        if known is not None:
+            return known.value(one._operands)
+    return _computed(one, options)
 
 
 def _tensors(one: LazyArray) -> tuple[int, ...]:
@@ -114,7 +123,11 @@ def _keep(one: LazyArray, options: _Options, kernel: ComprehensionKernel, data: 
     called, again = (kernel, order) if single is None else (single[0], tuple([order[place] for place in single[1]]))
     while len(_known) >= _CAPACITY:
         _known.popitem(last=False)
-    _known[form, options, _tensors(one)] = _KnownCall(kernel, called, again, one._view.axes, one._view.shape)
+    in_order = again == tuple(range(len(one._operands)))
+    view = one._view
+    _known[form, options, _tensors(one)] = _KnownCall(
+        kernel, called, None if in_order else again, view.axes, view.shape
+    )
 
 
 def kernel_of(expressions: Sequence[LazyArray], optimize: str | None = None) -> ComprehensionKernel | None:
@@ -131,20 +144,24 @@ class _KnownCall:
     Args:
         kernel: the kernel.
         called: it, or that of its statement, where that is all that it runs.
-        order: the number of the operand for each parameter of what is called.
+        order: the number of the operand for each parameter of what is called; None for all, as they are.
         axes: the axis of the value behind each axis of the result.
         shape: the extents of the result.
     """
 
     kernel: ComprehensionKernel
     called: ComprehensionKernel | StatementKernel
-    order: tuple[int, ...]
+    order: tuple[int, ...] | None
     axes: tuple[int | None, ...]
     shape: tuple[int, ...]
 
     def value(self, operands: Operands) -> Any:
         """Computes the expression of operands."""
-        return _seen(self.called(*map(operands.__getitem__, self.order)), self.axes, self.shape)
+        called, order = self.called, self.order
+        given = operands if order is None else tuple([operands[number] for number in order])
+        # What a call begins with, and most are like the last.
+        found = called.direct(given) if type(called) is Kernel else None
+        return _seen(called(*given) if found is None else found, self.axes, self.shape)
 
 
 @dataclass(slots=True, eq=False)  # each recording makes one, and a frozen one takes three times as long
@@ -338,4 +355,4 @@ def _seen(value: Any, axes: tuple[int | None, ...], shape: tuple[int, ...]) -> A
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
-install_computing(compute, kernel_of)
+install_computing(_compute_one, kernel_of)

@@ -31,9 +31,9 @@ _computing: dict[str, Callable[..., Any]] = {}
 _HELD = (np.ndarray, SparseTensor)
 
 
-def install_computing(compute: Callable[..., Any], kernel_of: Callable[..., Any]) -> None:
+def install_computing(compute_one: Callable[..., Any], kernel_of: Callable[..., Any]) -> None:
     """Installs what computes expressions, which stands above them."""
-    _computing.update(compute=compute, kernel_of=kernel_of)
+    _computing.update(compute_one=compute_one, kernel_of=kernel_of)
 
 
 def _recorded(ufunc: np.ufunc, left: Any, right: Any) -> Any:
@@ -204,7 +204,7 @@ class LazyArray:
         Returns:
             an array, a SparseTensor, or a scalar of NumPy's without dimensions; an operand as it is.
         """
-        return _computing["compute"](self, optimize=optimize, threads=threads, deterministic=deterministic)
+        return _computing["compute_one"](self, optimize, threads, deterministic)
 
     def explain(self, *, optimize: str | None = None) -> str:
         """Returns how the expression would be computed: which steps are computed where they are read, and why.

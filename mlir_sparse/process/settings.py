@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from mlir_sparse._native import is_set
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import SettingError
 from mlir_sparse.process.forks import importing
@@ -65,7 +66,8 @@ class Setting(Generic[T]):
     @property
     def text(self) -> str | None:
         """Returns the text of the variable, unchecked; None where it is not set."""
-        return os.environ.get(self.name) or None
+        # Calls of kernels ask, and `os.environ` takes as long as a small call to say that it has no such variable.
+        return os.environ.get(self.name) or None if is_set(self.name) else None
 
     @property
     def value(self) -> T:
