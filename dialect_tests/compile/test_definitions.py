@@ -447,3 +447,43 @@ def test_alternatives_are_those_of_the_composed_statement() -> None:
     found = kernel.alternatives()
     assert len(found) > 1
     assert [str(one) for one in kernel.alternatives(A, x)] == [str(one) for one in found]
+
+
+UNEVEN: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "L(i,j) = D(i,j) + 1.0": lambda D, a, b: D + 1,
+    "L(i,j) = 2.0 - D(i,j)": lambda D, a, b: 2 - D,
+    "L(i,j) = D(i,j) * 3.0 + c": lambda D, a, b: 3 * D + 5,
+    "L(i,j) = a(i) + b(j)": lambda D, a, b: a[:, None] + b,
+    "L(i,j) = D(i,j) + a(i)": lambda D, a, b: D + a[:, None],
+    "L(i,j) = D(i,j) - (b(j) + 1.0)": lambda D, a, b: D - (b + 1),
+    "L(i,j) = sqrt(D(i,j) + 1.0)": lambda D, a, b: np.sqrt(D + 1),
+    "L(i,j) = a(i) * (D(i,j) + 1.0) * b(j)": lambda D, a, b: a[:, None] * (D + 1) * b,
+}
+
+
+@pytest.mark.parametrize("text", UNEVEN)
+def test_terms_without_a_variable_are_summed_as_often_as_others(text: str) -> None:
+    rng = np.random.default_rng(3)
+    D, a, b = (rng.integers(0, 3, shape).astype(float) for shape in ((3, 4), (3,), (4,)))
+    given = {"D": ms.tensor(D), "a": a, "b": b, "c": np.asarray(5.0)}
+    L = ms.define(text, **{name: one for name, one in given.items() if f"{name}(" in text or text.endswith(f" {name}")})
+    full = UNEVEN[text](D, a, b)
+    for optimize in ("auto", "off", "algebra"):
+        for statement, wanted in {
+            "s = L(i,j)": full.sum(),
+            "y(i) = L(i,j)": full.sum(axis=1),
+            "y(j) = L(i,j)": full.sum(axis=0),
+            "y(i) = L(i,j) + z(i)": full.sum(axis=1) + a,
+            "y(i) = z(i) * L(i,j)": full.sum(axis=1) * a,
+            "y(i) = L(i,j) * x(j)": full @ b,
+            "y(i) = z(i) - L(i,j) * x(j) - L(i,j)": a - full @ b - full.sum(axis=1),
+            "s = L(i,j) * L(i,j)": (full * full).sum(),
+        }.items():
+            others = {name: one for name, one in {"x": b, "z": a}.items() if f"{name}(" in statement}
+            found = ms.evaluate(statement, L=L, optimize=optimize, **others)
+            np.testing.assert_allclose(found, wanted, err_msg=f"{statement} {optimize}")
+    np.testing.assert_allclose(ms.compile("y(i) = L(i,j)", L=L)(L), full.sum(axis=1))
+    np.testing.assert_allclose(ms.evaluate("y(i) += L(i,j)", L=L, y=a.copy()), a + full.sum(axis=1))
+    np.testing.assert_allclose(ms.einsum("ij->j", L), full.sum(axis=0))
+    np.testing.assert_allclose(ms.lazy(L).sum(axis=0).compute(), full.sum(axis=0))
+    np.testing.assert_allclose(ms.evaluate("s = M(i)", M=ms.define("M(i) = L(i,j)", L=L)), full.sum())

@@ -28,6 +28,7 @@ from mlir_sparse.notation import (
     Subscript,
     children,
     composed,
+    free_indices,
     fresh_name,
     gathered_sums,
     reads,
@@ -186,7 +187,10 @@ class _Composer:
             NoCompositionError: for an access that a definition cannot be read at.
         """
         definitions = {name: self._composition(name, one) for name, one in self._chosen.items()}
-        found = composed(self._assignment, definitions)
+        uneven = any(_has_uneven_terms(one.value) for one in definitions.values())
+        # Each term of a definition is summed as often as the tensor is, whatever variables the term has.
+        written = with_explicit_sums(self._assignment) if uneven else self._assignment
+        found = composed(written, definitions)
         gathered = self._gathered(found) if gathers else found
         found, gathers = gathered, gathered is not found
         renamed = {new: pair for pair, new in self._names.items()}
@@ -273,6 +277,21 @@ class _Composer:
                 if isinstance(other, IndexVar) and other == subscript and not (one and axis in one.open_axes):
                     return access.tensor, axis
         return None
+
+
+def _has_uneven_terms(value: Expr) -> bool:
+    """Returns whether terms of a sum have different variables: a sum that is not written moves into some of them only.
+
+    >>> from mlir_sparse.notation.notation_parser import parse
+    >>> [_has_uneven_terms(parse(text).value) for text in ("A(i,j) = B(i,j) + 1", "A(i,j) = B(i,j) - C(j,i)")]
+    [True, False]
+    """
+    return any(
+        isinstance(node, Binary)
+        and node.op in (BinaryOp.ADD, BinaryOp.SUB)
+        and set(free_indices(node.left)) != set(free_indices(node.right))
+        for node in walk(value)
+    )
 
 
 def _renamed(node: Expr, names: Mapping[str, str]) -> Expr:
