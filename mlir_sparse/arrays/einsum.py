@@ -15,6 +15,7 @@ from mlir_sparse.arrays.contraction_path import ContractionPath, JoinStep, plann
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
+from mlir_sparse.compile.definitions.filled_operands import definition_of
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import DTypeError, NotationSyntaxError, OperandError, UnknownTensorError
@@ -22,6 +23,7 @@ from mlir_sparse.notation import Semiring
 from mlir_sparse.notation.einsum_strings import EinsumSubscripts, einsum_text, parse_einsum
 from mlir_sparse.process import settings
 from mlir_sparse.runtime import operand_check
+from mlir_sparse.tensor import FilledTensor
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -79,7 +81,7 @@ def einsum(
     """
     by_columns = _one_of(_ORDERS, "order", order.upper() if isinstance(order, str) else order) == "F"
     _one_of(_CASTINGS, "casting", casting)
-    parsed, values = _arguments(subscripts, operands, defined=dtype is None)
+    parsed, values = _arguments(subscripts, operands, dtype is None, semiring is None)
     chosen = _chosen(optimize, len(values))
     if any(isinstance(value, DefinedTensor) for value in values):
         values = _composable(values, parsed, isinstance(chosen, str | None))
@@ -171,20 +173,28 @@ def _cast_all(values: Sequence[Value], wanted: np.dtype[Any]) -> list[Value]:
 
 
 def _arguments(
-    subscripts: Any, operands: tuple[Any, ...], defined: bool = False
+    subscripts: Any, operands: tuple[Any, ...], defined: bool = False, filled: bool = False
 ) -> tuple[EinsumSubscripts, list[Value]]:
-    """Returns the subscripts and the operands as data; defined tensors stay what they are if `defined`."""
+    """Returns the subscripts and the operands as data.
+
+    Args:
+        subscripts: as for `einsum`.
+        operands: likewise.
+        defined: whether defined tensors stay what they are.
+        filled: whether tensors with a fill value become defined tensors, and are not refused.
+    """
     if isinstance(subscripts, str):
         if not operands:
             raise UnknownTensorError(f"expected operands for einsum {subscripts!r}, but got none")
         text = subscripts
     else:
         text, operands = _from_sublists((subscripts, *operands))
-    made: dict[int, Value] = {}
+    made: dict[int, Any] = {}
     for number, operand in enumerate(operands):
         if id(operand) not in made:
-            stays = defined and isinstance(operand, DefinedTensor)
-            made[id(operand)] = operand if stays else operand_check.value_of(f"operand {number}", operand)
+            known = definition_of(operand) if filled and type(operand) is FilledTensor else operand
+            stays = defined and isinstance(known, DefinedTensor)
+            made[id(operand)] = known if stays else operand_check.value_of(f"operand {number}", known)
     values = [made[id(operand)] for operand in operands]
     return parse_einsum(text, tuple(value.ndim for value in values)), values
 

@@ -22,6 +22,7 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.definitions.defined_tensor import reads_defined
+from mlir_sparse.compile.definitions.filled_operands import compile_filled, evaluate_filled, reads_filled
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.kernel_settings import KernelSettings
 from mlir_sparse.compile.parse_text import parse, parsed_with
@@ -110,8 +111,12 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
-    if reads_defined(named, tensors) and not isinstance(text, Alternative):
+    if reads_filled(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
+        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        return compile_filled(compile, text, by_name(named, tensors), asked)  # type: ignore[no-any-return]
+    if reads_defined(named, tensors) and not isinstance(text, Alternative):
+        asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         with importing():
             from mlir_sparse.compile.definitions.composed_kernel import compile_composed  # for definitions only
@@ -329,8 +334,12 @@ def evaluate(
         known = REPEATED.get(key)
         if known is not None:
             return known(out=out if isinstance(out, np.ndarray) else None, **named)
-    if reads_defined(named, tensors) and not isinstance(text, Alternative):
+    if reads_filled(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
+        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        return evaluate_filled(evaluate, text, by_name(named, tensors), asked)
+    if reads_defined(named, tensors) and not isinstance(text, Alternative):
+        asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         given = by_name(named, tensors)
         statement = parsed_with(text, given)

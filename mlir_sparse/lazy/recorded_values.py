@@ -16,6 +16,7 @@ import numpy as np
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.compile.definitions.derived_operands import DerivedOperand, MadeOperand
+from mlir_sparse.compile.definitions.filled_operands import definition_of
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
@@ -33,7 +34,7 @@ from mlir_sparse.notation import (
     walk,
 )
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor import FilledTensor, SparseTensor
 
 __all__ = [
     "ArrayView",
@@ -173,6 +174,8 @@ def operand_view(source: Any) -> ArrayView:
         return ArrayView(operand_value(source), _axes(len(source._shape)))
     if isinstance(source, DefinedTensor):
         return _defined_view(source)
+    if type(source) is FilledTensor:
+        return _defined_view(definition_of(source))
     value = source if type(source) is np.ndarray else operand_check.value_of("lazy", source)
     if isinstance(value, SparseTensor):
         return ArrayView(operand_value(value), _axes(value.ndim))

@@ -45,10 +45,12 @@ class FilledTensor(FilledMethods):
     (np.float64(inf), array([3., 2.]), 2)
     """
 
-    __slots__ = ("__weakref__", "_fill", "_stored")
+    __slots__ = ("__weakref__", "_definitions", "_fill", "_stored")
 
     _stored: SparseTensor
     _fill: np.generic
+    # What statements read it as (`compile.definitions.filled_operands`), kept for the next call.
+    _definitions: dict[Any, Any]
 
     def __init__(self, *_: object, **__: object) -> None:
         raise OperandError("expected tensor(..., fill_value=...) or A.with_fill(...) to make a FilledTensor")
@@ -57,7 +59,7 @@ class FilledTensor(FilledMethods):
     def _of(cls, stored: SparseTensor, fill: np.generic) -> FilledTensor:
         """Returns a tensor of storage and a fill value that `filled` has looked at."""
         self = object.__new__(cls)
-        self._stored, self._fill = stored, fill
+        self._stored, self._fill, self._definitions = stored, fill, {}
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

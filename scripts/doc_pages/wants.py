@@ -232,11 +232,9 @@ ROWS = (
     Row(
         "Fill values other than zero",
         "pydata/sparse, Finch",
-        "A.to_numpy(fill_value=np.inf)",
-        "np.array_equal(np.isinf(_), A.to_numpy() == 0)",
+        "A.with_fill(np.inf) + 1",
+        "_.fill_value == np.inf and np.array_equal(np.isinf(_.to_numpy()), A.to_numpy() == 0)",
         "guide.html",
-        "A semiring says what missing entries are worth, infinity for min_plus. A tensor itself has no fill value, and "
-        "arrays with one are refused by name: `A + 1` is dense.",
     ),
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlir_sparse.arrays import dense_sequences, numpy_functions, rearranged_entries
 from mlir_sparse.arrays.entry_lists import EntryList
-from mlir_sparse.arrays.filled import filled_order, filled_reductions
+from mlir_sparse.arrays.filled import filled_order, filled_products, filled_reductions
 from mlir_sparse.arrays.filled.filled_elements import filled_entries, is_sparse, map_elements
 from mlir_sparse.arrays.filled.moved_entries import joined, moved
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
@@ -295,6 +295,15 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.cumsum": lambda a, axis=None, dtype=None: filled_order.running(np.add, a, axis, dtype),
     "np.cumprod": lambda a, axis=None, dtype=None: filled_order.running(np.multiply, a, axis, dtype),
     "np.outer": _outer,
+    # products
+    "np.matmul": filled_products.matmul,
+    "np.linalg.matmul": filled_products.matmul,
+    "np.dot": filled_products.dot,
+    "np.inner": filled_products.inner,
+    "np.vdot": filled_products.vdot,
+    "np.tensordot": filled_products.tensordot,
+    "np.kron": filled_products.kron,
+    "np.einsum": numpy_functions.FUNCTIONS["np.einsum"],
     # elements
     "np.where": _where,
     "np.clip": _clip,

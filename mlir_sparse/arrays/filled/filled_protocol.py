@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.filled import filled_reductions
+from mlir_sparse.arrays.filled import filled_products, filled_reductions
 from mlir_sparse.arrays.filled.filled_elements import map_elements
 from mlir_sparse.arrays.filled.filled_functions import FILLED_FUNCTIONS
 from mlir_sparse.arrays.function_protocol import apply_function
@@ -31,6 +31,11 @@ def filled_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **
     """
     dtype = options.pop("dtype", None)
     typed = {} if dtype is None else {"dtype": numpy_dtype(dtype)}
+    if ufunc is np.matmul and method == "__call__":
+        check_options(ufunc, options)
+        product = filled_products.matmul(*inputs)
+        product = product if dtype is None else product.astype(typed["dtype"])
+        return product if out is None else written(product, out)
     if ufunc.signature is not None:
         raise _no_product(f"np.{ufunc.__name__}", inputs)
     if any(isinstance(one, FilledTensor) for one in (out if isinstance(out, tuple) else ())):

@@ -23,12 +23,14 @@ from mlir_sparse.compile.definitions.composed_calls import (
 )
 from mlir_sparse.compile.definitions.composed_for_operands import Parse
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor, Signature
+from mlir_sparse.compile.definitions.filled_operands import definition_of
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.repeated_calls import RepeatedCalls
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CoordinatesError, OperandError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, tensors_given
 from mlir_sparse.spec import Alternative, bind_parameters, how_to_pass, in_order
+from mlir_sparse.tensor import FilledTensor
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["ComposedKernel", "compile_composed", "composed_kernel"]
@@ -130,6 +132,8 @@ class ComposedKernel(CompiledKernel):
             bound = bind_parameters(self.parameters, operands, named)
             self._check_names(bound)
         for name, signature in self._signatures.items():
+            if type(bound[name]) is FilledTensor:
+                bound = {**bound, name: definition_of(bound[name], signature=signature)}
             self._check(name, bound[name], signature)
         if self._has_vectors and isinstance(self._written, Assignment):
             bound = with_made_operands(self._written, bound, out)

@@ -10,6 +10,7 @@ import numpy as np
 from mlir_sparse.errors import ExtentError, OperandError
 from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
+from mlir_sparse.tensor import FilledTensor
 from mlir_sparse.tensor.virtual_tensor import VirtualTensor
 
 __all__ = ["DefinedOperators"]
@@ -85,6 +86,11 @@ class DefinedOperators(VirtualTensor):
 
 
 def _data(one: Any) -> Any:
+    if type(one) is FilledTensor:
+        with importing():
+            from mlir_sparse.compile.definitions.filled_operands import definition_of  # imports this module's tensors
+
+        return definition_of(one)
     return one if isinstance(one, VirtualTensor) else operand_check.value_of("an operand of @", one)
 
 
