@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import mlir_sparse as ms
 from dialect_tests.as_array import as_array
+from mlir_sparse.tensor.chosen_lines import entries_in_lines, lines_closed_up, lines_spread_out
 
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
@@ -185,3 +186,16 @@ def test_what_a_mask_or_a_users_operator_reads_beyond_the_image_is_sent() -> Non
         wanted = ms.evaluate(text, A=whole, x=x, **named)
         np.testing.assert_array_equal(as_array(found.compute(scheduler="synchronous")), as_array(wanted))
         assert bool(_tensors_sent(found)) == images
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 2000])
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 0.97, 1.0])
+def test_lines_are_put_back_where_they_were(rows: int, share: float) -> None:
+    """As few runs of lines and as many: positions of these are made in two ways."""
+    random = np.random.default_rng(rows)
+    whole = ms.tensor(random.random((rows, 5)) * (random.random((rows, 5)) < 0.4), "CSR")
+    for wanted in (np.flatnonzero(random.random(rows) < share), np.arange(int(share * rows), rows)):
+        found = lines_spread_out(lines_closed_up(whole, 0, wanted), 0, wanted, rows)
+        expected = entries_in_lines(whole, 0, wanted)
+        np.testing.assert_array_equal(found.storage.positions[1], expected.storage.positions[1])
+        np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())

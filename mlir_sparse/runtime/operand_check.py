@@ -55,8 +55,8 @@ def value_of(name: str, source: object) -> Value:
         return tensor_with_zeros(source, name)
     if isinstance(getattr(source, "_meta", None), SparseTensor):  # NumPy would compute it, and make it dense
         raise OperandError(
-            f"expected data in memory for {name}, but got a dask.array of tensors: pass {name}.compute(), or leave the "
-            "statement to ms.evaluate, which gives a dask.array"
+            f"expected data in memory for {name}, but got a dask.array of tensors: call its compute() before, or leave "
+            "the statement to ms.evaluate or to functions of dask.array, which give dask.arrays"
         )
     return _native_array(name, array_of(source, f"an array or tensor of numbers for {name}"))
 

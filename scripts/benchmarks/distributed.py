@@ -46,11 +46,21 @@ class Figure:
         )
 
 
-def ratio(call: Callable[[], Any], base: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """Returns how many times as long a call takes as another: interleaved, medians."""
+def ratio(call: Callable[[], Any], base: Callable[[], Any], rounds: int = ROUNDS, *, again: bool = False) -> float:
+    """Returns how many times as long a call takes as another: interleaved, medians.
+
+    Args:
+        call: the call.
+        base: the other.
+        rounds: so often both are timed.
+        again: whether each is timed the second time in a row: large results take the memory of those before them, which
+            results of other sizes have had meanwhile.
+    """
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds + 1):
         for one, kept in zip((call, base), times, strict=True):
+            if again:
+                one()
             start = time.thread_time()
             one()
             if number:
@@ -82,7 +92,7 @@ def pieces_beside_the_whole(name: str, A: ms.SparseTensor, count: int = 8) -> fl
     kernel = ms.compile(text, A=A, **given, threads=1)
     whole = ms.source(A)
     parts = [whole.read(low, high) for low, high in pairwise(whole.balanced(count))]
-    return ratio(lambda: [kernel(A=part, **given) for part in parts], lambda: kernel(A=A, **given))
+    return ratio(lambda: [kernel(A=part, **given) for part in parts], lambda: kernel(A=A, **given), again=True)
 
 
 def balance(A: ms.SparseTensor, count: int) -> float:
