@@ -350,6 +350,20 @@ def take_rows(source: NDArray[Any], places: NDArray[Any], out: NDArray[Any]) -> 
 def take_segments(
     source: NDArray[Any], begins: NDArray[Any], places: NDArray[Any], starts: NDArray[np.int64], out: NDArray[Any]
 ) -> None: ...
+def chosen_starts(begins: NDArray[Any], coordinates: NDArray[Any], firsts: NDArray[np.int64]) -> NDArray[np.int64]: ...
+def chosen_entries(
+    begins: NDArray[np.int64],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+    firsts: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    named: NDArray[Any],
+    kept: NDArray[Any],
+) -> None: ...
+def find_entries(
+    begins: NDArray[np.int64], coordinates: NDArray[Any], lines: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> NDArray[np.int64]: ...
 
 # text.cpp
 class RowFault(ValueError): ...

@@ -77,7 +77,7 @@ def test_sums_of_changing_types_and_axes() -> None:
             A.sum(True)
 
 
-def test_axes_of_one_element_are_stretched_after_others() -> None:
+def test_axes_of_found_elements_are_stretched_after_others() -> None:
     a, b = dense((5, 4), np.float64, 1), dense((5, 4), np.float64, 2)
     for left, right in ((a, b), (a[:1], b), (a, b[:, :1]), (a[:1, :1], b), (a[:1], b[:, :1]), (a, b)):
         check(ms.tensor(left) + ms.tensor(right), left + right)

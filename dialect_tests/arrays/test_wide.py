@@ -324,7 +324,7 @@ def test_extents_beyond_64_bits_are_refused_by_name(extent: int) -> None:
         ms.SparseTensor.from_levels("SparseVector", (extent,), [[0, 1]], [[0]], [1.0])
 
 
-def test_one_element_of_a_shape_whose_size_turns_over() -> None:
+def test_found_elements_of_a_shape_whose_size_turns_over() -> None:
     seven = pow(7, -1, 2**64)
     A = stored({(3, 4): 1.0}, (7, seven), "COO")  # 7 times the other is 1 in 64 bits
     with pytest.raises(ms.SparseError, match="expected one element to be true or false"):

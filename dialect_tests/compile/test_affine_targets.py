@@ -78,7 +78,7 @@ def test_present_values_are_combined() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["i8", "i64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool"])
-def test_sums_at_one_element(dtype: str) -> None:
+def test_sums_at_found_elements(dtype: str) -> None:
     """Elements that several combinations reach are reduced, as a full convolution is."""
     kind = ms.DType.of(dtype).numpy
     a, b = np.arange(5).astype(kind), np.arange(1, 4).astype(kind)

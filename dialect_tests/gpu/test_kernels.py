@@ -271,7 +271,7 @@ def test_several_columns_a_thread(text: str, name: str, columns: int) -> None:
     check(text, name, **{"k" if text == SPMM else "r": columns})
 
 
-def test_warps_whose_first_and_last_lane_only_are_within_one_element() -> None:
+def test_warps_whose_first_and_last_lane_only_are_within_found_elements() -> None:
     """Of 8 entries a lane: the last ones of the first and the last lane are in one fibre, those between in others."""
     check("y(j) = A(i,j,k) * b(k)", "COO", density=1.0, i=40, j=8, k=31)
     rows = np.repeat([*range(31), 0], 8)

@@ -181,7 +181,7 @@ def joined(**changes: str) -> str:
     return outcome.module.decode()
 
 
-def test_runs_of_one_element_are_joined() -> None:
+def test_runs_of_found_elements_are_joined() -> None:
     text = joined(between="%b = memref.load %val[%i] : memref<?xf64>", inside="%c = arith.mulf %a, %b : f64")
     assert LOOKS_FOR_ENDS not in text
     assert text.count("scf.for") == 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of
 from mlir_sparse.arrays.flat_places import Array, numbered
-from mlir_sparse.arrays.indexing import IndexedPart, indexed_part
+from mlir_sparse.arrays.parsed_index import IndexedPart, indexed_part
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor

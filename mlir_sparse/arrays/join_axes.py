@@ -16,6 +16,7 @@ from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.level_ranges import joined_along
+from mlir_sparse.tensor.matrix_lines import beside, line_order
 
 __all__ = ["as_tensors", "concatenated", "stacked"]
 
@@ -52,6 +53,8 @@ def concatenated(sources: Sequence[Any], axis: int | None = 0) -> SparseTensor:
         if part.shape[:at] != first[:at] or part.shape[at + 1 :] != first[at + 1 :]:
             raise ExtentError(f"expected shapes that agree but for axis {at}, but got {first} and {part.shape}")
     joined = joined_along(parts, at)
+    if joined is None and parts[0].ndim == 2 and line_order(parts[0].encoding) == (1 - at, at):
+        joined = beside(parts)
     if joined is not None:
         return joined
     return _joined(parts, at, next((s for s in sources if isinstance(s, SparseTensor)), parts[0]))

@@ -51,16 +51,18 @@ def merged(
 
 
 def _over_values(function: Function, operands: Sequence[Operand], shape: tuple[int, ...]) -> SparseTensor | None:
-    """Returns the result on an operand's structure, if it is the only operand and zero stays zero."""
+    """Returns the result on an operand's structure, if it is the only one, zero stays zero, and no entry is False."""
     arrays = [o for o in operands if isinstance(o, SparseTensor) or (isinstance(o, np.ndarray) and o.shape != (1,))]
     if len(arrays) != 1 or not isinstance(tensor := arrays[0], SparseTensor) or tensor.shape != shape:
         return None
     with np.errstate(all="ignore"):
         missing = function(*(_missing(operand, shape) for operand in operands))
-    if isinstance(missing, tuple) or missing.dtype == np.bool_ or not _is_zero(missing):
+    if isinstance(missing, tuple) or not _is_zero(missing):
         return None
     stored = tensor.storage.values
     found = function(*(stored if o is tensor else o for o in operands))
+    if found.dtype == np.bool_ and not found.all():
+        return None  # False need not be stored
     if tensor.encoding.has_padding and found.dtype.kind not in "biu":
         # Padding must be +0.0: -0.0 would be a value. Copy, as NumPy's result may be read-only, such as imaginary
         # parts.

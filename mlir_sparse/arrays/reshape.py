@@ -13,6 +13,7 @@ import numpy as np
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array, linear, unlinear
+from mlir_sparse.arrays.found_elements import elements
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_extents
@@ -20,6 +21,7 @@ from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.tensor.matrix_lines import line_order
 from mlir_sparse.text.given_arguments import integers_of
 
 __all__ = [
@@ -207,12 +209,16 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
         raise RankError(f"expected a tensor of two dimensions or more for a diagonal, but got shape {tensor.shape}")
     axes_of((axis1, axis2), tensor.ndim)
     rows, columns = axis1 % tensor.ndim, axis2 % tensor.ndim
-    entries = entries_of(tensor)
     rest = [axis for axis in range(tensor.ndim) if axis not in (rows, columns)]
     offset = max(-tensor.shape[rows], min(offset, tensor.shape[columns]))  # all diagonals beyond are empty
+    low, right = max(0, -offset), max(0, offset)
+    length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - right))
+    if line_order(tensor.encoding) is not None:
+        along = np.arange(length)
+        first, second = (low, right) if rows == 0 else (right, low)
+        return elements(tensor, first + along, second + along, (length,))
+    entries = entries_of(tensor)
     kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
-    low = max(0, -offset)
-    length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - max(0, offset)))
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
     return EntryList(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
 

@@ -1,7 +1,10 @@
-// Rows and segments taken at places, from Python.
+// Rows, segments and entries taken at places, from Python.
 
 #include <pybind11/numpy.h>
 
+#include <numeric>
+
+#include "choose.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
 #include "take.hpp"
@@ -51,6 +54,59 @@ void segments_at(const py::array &source, const py::array &begins, const py::arr
   take_segments(from, bytes, buffer, at, first, to);
 }
 
+Rows to_rows(const py::array_t<int64_t> &begins, const py::array &coordinates) {
+  check_contiguous(begins);
+  check_contiguous(coordinates);
+  if (begins.size() < 1) throw py::value_error("expected the begins of rows, and the end of the last");
+  return {static_cast<int64_t>(begins.size()) - 1, begins.data(), to_buffer(coordinates)};
+}
+
+// Returns where the entries of each row start after a renumbering, and their number.
+py::array_t<int64_t> chosen_starts(const py::array_t<int64_t> &begins, const py::array &coordinates,
+                                   const py::array_t<int64_t> &firsts) {
+  check_contiguous(firsts);
+  const Rows rows = to_rows(begins, coordinates);
+  const Renumbering by{firsts.data(), nullptr};
+  py::array_t<int64_t> starts(rows.count + 1);
+  int64_t *counted = starts.mutable_data();
+  py::gil_scoped_release release;
+  counted[0] = 0;
+  count_chosen(rows, by, counted + 1);
+  std::partial_sum(counted, counted + rows.count + 1, counted);
+  return starts;
+}
+
+void chosen_entries(const py::array_t<int64_t> &begins, const py::array &coordinates, const py::array &values,
+                    const py::array_t<int64_t> &firsts, const py::array_t<int64_t> &numbers,
+                    const py::array_t<int64_t> &starts, py::array &named, py::array &kept) {
+  for (const py::array &one : {values, py::array(firsts), py::array(numbers), py::array(starts), named, kept})
+    check_contiguous(one);
+  const Rows rows = to_rows(begins, coordinates);
+  const Renumbering by{firsts.data(), numbers.data()};
+  if (starts.size() != rows.count + 1 || named.itemsize() != coordinates.itemsize() ||
+      kept.itemsize() != values.itemsize() || named.size() != starts.data()[rows.count] || kept.size() != named.size())
+    throw py::value_error("expected the starts of the rows, and room for their entries");
+  const auto *from = static_cast<const char *>(values.data());
+  const int64_t bytes = values.itemsize(), *first = starts.data();
+  auto *to = static_cast<char *>(named.mutable_data()), *values_to = static_cast<char *>(kept.mutable_data());
+  py::gil_scoped_release release;
+  write_chosen(rows, from, bytes, by, first, to, values_to);
+}
+
+py::array_t<int64_t> found_at(const py::array_t<int64_t> &begins, const py::array &coordinates,
+                              const py::array_t<int64_t> &lines, const py::array_t<int64_t> &wanted) {
+  check_contiguous(lines);
+  check_contiguous(wanted);
+  if (lines.size() != wanted.size()) throw py::value_error("expected as many rows as coordinates");
+  const Rows rows = to_rows(begins, coordinates);
+  const int64_t *line = lines.data(), *coordinate = wanted.data(), count = lines.size();
+  py::array_t<int64_t> found(count);
+  int64_t *to = found.mutable_data();
+  py::gil_scoped_release release;
+  find_entries(rows, line, coordinate, count, to);
+  return found;
+}
+
 }  // namespace
 
 void register_take(py::module_ &module) {
@@ -58,6 +114,13 @@ void register_take(py::module_ &module) {
              "Writes the rows of an array at places; returns the number of the first place that is no row, else -1.");
   module.def("take_segments", &segments_at, py::arg("source"), py::arg("begins"), py::arg("places"), py::arg("starts"),
              py::arg("out"), "Writes the segments of a buffer at places, one after the other.");
+  module.def("chosen_starts", &chosen_starts, py::arg("begins"), py::arg("coordinates"), py::arg("firsts"),
+             "Returns where each row's entries start after a renumbering of their coordinates, and their number.");
+  module.def("chosen_entries", &chosen_entries, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
+             py::arg("firsts"), py::arg("numbers"), py::arg("starts"), py::arg("named"), py::arg("kept"),
+             "Writes the coordinates and values of rows after a renumbering of their coordinates.");
+  module.def("find_entries", &found_at, py::arg("begins"), py::arg("coordinates"), py::arg("lines"), py::arg("wanted"),
+             "Returns the places of entries in rows, -1 where there is none.");
 }
 
 }  // namespace mlir_sparse

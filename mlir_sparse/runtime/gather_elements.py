@@ -17,6 +17,7 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import Gathered, IndexSum, Place
 from mlir_sparse.runtime.take_lines import check_range, lines_of_matrix, rows_of_array
 from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.matched_keys import matched_keys
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 __all__ = ["pick_elements"]
@@ -119,7 +120,8 @@ def _of_entries(
         grid = {variable: axis for axis, variable in enumerate(gathered)}
         shape = tuple(extents[variable] for variable in gathered)
         wanted = [np.broadcast_to(_coordinates(places[a], arrays, extents, grid), shape).ravel() for a in joined]
-        rows, points = _join([coordinates[axis] for axis in joined], wanted, [value.shape[axis] for axis in joined])
+        sizes = [value.shape[axis] for axis in joined]
+        rows, points = matched_keys(*_keys([coordinates[axis] for axis in joined], wanted, sizes), math.prod(sizes))
         check_fits(len(rows) * 8 * (len(extents) + 1), "the entries gathered")
         columns = {variable: column[rows] for variable, column in columns.items()}
         columns |= dict(zip(gathered, np.unravel_index(points, shape), strict=True))
@@ -141,17 +143,6 @@ def _solve(place: IndexSum, column: Array, extents: Mapping[str, int], columns: 
     known = columns.setdefault(variable, found)
     if known is not found:
         keep &= known == found
-
-
-def _join(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
-    """Joins the entries with the points that select them; returns the numbers of both, ordered by point."""
-    entries, points = _keys(have, want, sizes)
-    order = np.argsort(entries, kind="stable")
-    first = np.searchsorted(entries[order], points, "left")
-    counts = np.searchsorted(entries[order], points, "right") - first
-    at = np.repeat(np.arange(len(points)), counts)
-    within = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return order[np.repeat(first, counts) + within], at
 
 
 def _keys(have: Sequence[Array], want: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:

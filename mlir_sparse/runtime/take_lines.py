@@ -10,12 +10,11 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
-from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.errors import CoordinatesError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import Gathered, IndexSum, Pick, Place
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
-from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.tensor.matrix_lines import line_order, lines_at
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.shifted_names import shifted_gather_of
 
@@ -167,7 +166,9 @@ def lines_of_matrix(
             check_range(name, axis, value.shape[axis], place, arrays[place.tensor])
     for axis, place in enumerate(places):
         if isinstance(place, Gathered):
-            value = _lines(value, axis, _signed(arrays[place.tensor]).astype(np.int64))
+            if line_order(value.encoding) is None:
+                value = value.convert("CSC" if axis else "CSR")
+            value = lines_at(value, axis, _signed(arrays[place.tensor]).astype(np.int64))
     return value.convert(storage)
 
 
@@ -178,31 +179,3 @@ def _line_variable(place: Place) -> str:
             return name
         case _:
             return ""
-
-
-def _lines(value: SparseTensor, axis: int, places: Array) -> SparseTensor:
-    """Returns rows or columns of a matrix, stored by these."""
-    if not _is_by_lines(value.encoding, axis):
-        value = value.convert("CSC" if axis else "CSR")
-    begins, coordinates, values = value.storage.buffers()
-    starts = np.zeros(places.size + 1, np.int64)
-    np.cumsum((begins[1:] - begins[:-1])[places], dtype=np.int64, out=starts[1:])
-    check_fits(int(starts[-1]) * (coordinates.itemsize + values.itemsize), "the entries gathered")
-    taken = [np.empty(int(starts[-1]), one.dtype) for one in (coordinates, values)]
-    for source, out in zip((coordinates, values), taken, strict=True):
-        _native.take_segments(source, begins, places, starts, out)
-    sizes = (places.size, value.storage.level_sizes[1])
-    kind = value.encoding if starts[-1] <= np.iinfo(begins.dtype).max else value.encoding.with_widths(64, 64)
-    shape = (sizes[1], sizes[0]) if axis else sizes
-    buffers = [starts.astype(begins.dtype), *taken]
-    if kind is not value.encoding:
-        buffers = [starts, taken[0].astype(np.int64), taken[1]]
-    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, sizes, buffers))
-
-
-def _is_by_lines(kind: Encoding, axis: int) -> bool:
-    """Returns whether a matrix is stored by rows, or by columns, each entry once and in order."""
-    formats = tuple(level.format for level in kind.level_types)
-    plain = all(level.unique and level.ordered for level in kind.level_types)
-    stored = kind.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)
-    return stored and plain and kind.level_order[0] == axis and kind.explicit_val is None

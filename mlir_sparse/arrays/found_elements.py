@@ -1,16 +1,18 @@
-"""One element of a matrix, found by bisection in its row or column."""
+"""Elements of matrices, found by bisection in their rows or columns."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import lru_cache
 from typing import Any
 
-from mlir_sparse.encoding import Encoding, LevelFormat
-from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+import numpy as np
 
-__all__ = ["element"]
+from mlir_sparse.arrays.entry_lists import EntryList
+from mlir_sparse.arrays.flat_places import Array, unlinear
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.matrix_lines import entries_at, line_order
+
+__all__ = ["element", "elements"]
 
 
 def element(tensor: SparseTensor, key: Any) -> Any:
@@ -18,7 +20,7 @@ def element(tensor: SparseTensor, key: Any) -> Any:
     if type(key) is not tuple or len(key) != 2 or type(key[0]) is not int or type(key[1]) is not int:
         return None
     storage = tensor._storage
-    order = _bisected(storage.encoding)
+    order = line_order(storage.encoding)
     if order is None:
         return None
     outer, inner = key[order[0]], key[order[1]]
@@ -36,12 +38,19 @@ def element(tensor: SparseTensor, key: Any) -> Any:
     return storage.values.dtype.type(0)
 
 
-@lru_cache(maxsize=256)
-def _bisected(encoding: Encoding) -> tuple[int, int] | None:
-    """Returns the dimensions of rows and of coordinates in them; None for other storage than sorted rows or columns."""
-    formats = tuple(kind.format for kind in encoding.level_types)
-    by_rows = formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED) and encoding.is_permutation
-    if not (by_rows and is_plain(encoding) and encoding.is_unique and encoding.is_native and encoding.is_ordered):
-        return None
-    outer, inner = encoding.level_order
-    return outer, inner
+def elements(matrix: SparseTensor, rows: Array, columns: Array, shape: tuple[int, ...]) -> SparseTensor:
+    """Returns the elements at some places of a matrix that has a `line_order`.
+
+    Args:
+        matrix: the matrix.
+        rows: integers of 64 bits in range.
+        columns: likewise, as many.
+        shape: the shape of the result, whose elements are these in row-major order.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> elements(tensor([[0.0, 2.0], [3.0, 0.0]]), np.array([1, 1]), np.array([1, 0]), (2,)).to_numpy().tolist()
+    [0.0, 3.0]
+    """
+    found = entries_at(matrix, rows, columns)
+    stored = np.flatnonzero(found >= 0)
+    return EntryList(unlinear(stored, shape), matrix.storage.values[found[stored]], shape).tensor(matrix)

@@ -1,0 +1,122 @@
+#include "choose.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "pack_threads.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+constexpr std::size_t kFew = 24;  // so many are inserted in order faster than sorted
+
+struct Bytes16 {
+  std::uint64_t low, high;
+};
+
+using Chosen = std::pair<std::int64_t, std::int64_t>;  // the new coordinate, and where the entry was
+
+void sort_row(std::vector<Chosen> &row) {
+  if (row.size() > kFew) {
+    if (!std::is_sorted(row.begin(), row.end())) std::sort(row.begin(), row.end());
+    return;
+  }
+  for (std::size_t next = 1; next < row.size(); ++next) {
+    const Chosen moved = row[next];
+    std::size_t at = next;
+    for (; at > 0 && moved.first < row[at - 1].first; --at) row[at] = row[at - 1];
+    row[at] = moved;
+  }
+}
+
+// Runs f with the coordinates, so that their width is chosen once.
+template <class F>
+void with_coordinates(const Rows &rows, F &&f) {
+  with_width(rows.coordinates.width, [&](auto coordinate) {
+    f(reinterpret_cast<const decltype(coordinate) *>(rows.coordinates.data));
+  });
+}
+
+template <class F>
+void in_row_parts(const Rows &rows, F &&f) {
+  const auto parts = row_parts(rows.begins, rows.count, thread_count(static_cast<size_t>(rows.begins[rows.count])));
+  in_parallel(parts.size() - 1, [&](size_t part) { f(parts[part], parts[part + 1]); });
+}
+
+template <class C, class V>
+void write_as(const Rows &rows, const C *coordinates, const V *values, const Renumbering &by,
+              const std::int64_t *starts, C *coordinates_out, V *values_out) {
+  in_row_parts(rows, [&](std::int64_t first, std::int64_t end) {
+    std::vector<Chosen> row;
+    for (std::int64_t r = first; r < end; ++r) {
+      row.clear();
+      for (std::int64_t e = rows.begins[r]; e < rows.begins[r + 1]; ++e)
+        for (std::int64_t k = by.firsts[coordinates[e]], stop = by.firsts[coordinates[e] + 1]; k < stop; ++k)
+          row.emplace_back(by.numbers[k], e);
+      sort_row(row);
+      std::int64_t out = starts[r];
+      for (const auto &[number, entry] : row) {
+        coordinates_out[out] = static_cast<C>(number);
+        values_out[out++] = values[entry];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void count_chosen(const Rows &rows, const Renumbering &by, std::int64_t *counts) {
+  with_coordinates(rows, [&](const auto *coordinates) {
+    in_row_parts(rows, [&](std::int64_t first, std::int64_t end) {
+      for (std::int64_t r = first; r < end; ++r) {
+        std::int64_t count = 0;
+        for (std::int64_t e = rows.begins[r]; e < rows.begins[r + 1]; ++e)
+          count += by.firsts[coordinates[e] + 1] - by.firsts[coordinates[e]];
+        counts[r] = count;
+      }
+    });
+  });
+}
+
+void write_chosen(const Rows &rows, const char *values, std::int64_t bytes, const Renumbering &by,
+                  const std::int64_t *starts, char *coordinates_out, char *values_out) {
+  with_coordinates(rows, [&](const auto *coordinates) {
+    using C = std::remove_const_t<std::remove_pointer_t<decltype(coordinates)>>;
+    const auto as = [&](auto value) {
+      using V = decltype(value);
+      write_as(rows, coordinates, reinterpret_cast<const V *>(values), by, starts,
+               reinterpret_cast<C *>(coordinates_out), reinterpret_cast<V *>(values_out));
+    };
+    switch (bytes) {
+      case 1:
+        return as(std::uint8_t{});
+      case 2:
+        return as(std::uint16_t{});
+      case 4:
+        return as(std::uint32_t{});
+      case 8:
+        return as(std::uint64_t{});
+      default:
+        return as(Bytes16{});
+    }
+  });
+}
+
+void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_t *wanted, std::int64_t count,
+                  std::int64_t *found) {
+  const auto parts = even_parts(static_cast<size_t>(count), thread_count(static_cast<size_t>(count)));
+  with_coordinates(rows, [&](const auto *coordinates) {
+    using C = std::remove_const_t<std::remove_pointer_t<decltype(coordinates)>>;
+    in_parallel(parts.size() - 1, [&](size_t part) {
+      for (size_t k = parts[part]; k < parts[part + 1]; ++k) {
+        const C *end = coordinates + rows.begins[lines[k] + 1], *begin = coordinates + rows.begins[lines[k]];
+        const C *at = std::lower_bound(begin, end, static_cast<C>(wanted[k]));
+        found[k] = at < end && *at == static_cast<C>(wanted[k]) ? at - coordinates : -1;
+      }
+    });
+  });
+}
+
+}  // namespace mlir_sparse

@@ -1,0 +1,35 @@
+// Entries of compressed rows chosen by their coordinates, and single ones found. It does not depend on Python.
+#pragma once
+
+#include <cstdint>
+
+#include "pack_plain.hpp"
+
+namespace mlir_sparse {
+
+// The entries of rows: row r has those from begins[r] to begins[r + 1] - 1, each coordinate once, ascending.
+struct Rows {
+  std::int64_t count = 0;
+  const std::int64_t *begins = nullptr;
+  IntBuffer coordinates;  // contiguous
+};
+
+// The new coordinates of entries: coordinate c becomes numbers[firsts[c]] to numbers[firsts[c + 1] - 1], ascending; each
+// number is of one coordinate.
+struct Renumbering {
+  const std::int64_t *firsts, *numbers;
+};
+
+// Writes how many entries each row has after a renumbering to counts[0], counts[1], ...
+void count_chosen(const Rows &rows, const Renumbering &by, std::int64_t *counts);
+
+// Writes the coordinates of each row after a renumbering, ascending and as wide as before, and the values beside them,
+// from place starts[row] on. A value has 1, 2, 4, 8 or 16 bytes.
+void write_chosen(const Rows &rows, const char *values, std::int64_t bytes, const Renumbering &by,
+                  const std::int64_t *starts, char *coordinates_out, char *values_out);
+
+// Writes the places of the entries at row lines[k] and coordinate wanted[k], which are in range; -1 where there is none.
+void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_t *wanted, std::int64_t count,
+                  std::int64_t *found);
+
+}  // namespace mlir_sparse

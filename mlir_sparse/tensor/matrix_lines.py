@@ -1,0 +1,171 @@
+"""Rows and columns of matrices in CSR and CSC, taken at places in any order, and single entries found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding import Encoding, LevelFormat
+from mlir_sparse.encoding.buffer_layout import check_extents
+from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["beside", "entries_at", "line_order", "lines_at"]
+
+
+@lru_cache(maxsize=256)
+def line_order(encoding: Encoding) -> tuple[int, int] | None:
+    """Returns the dimension that lines are along, and that of the coordinates in them; None for other storage.
+
+    Lines are dense, and their entries are listed once and in order: CSR and CSC, with any widths.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> [line_order(encoding(name)) for name in ("CSR", "CSC", "DCSR")]
+    [(0, 1), (1, 0), None]
+    """
+    formats = tuple(kind.format for kind in encoding.level_types)
+    if formats != (LevelFormat.DENSE, LevelFormat.COMPRESSED) or not encoding.is_permutation:
+        return None
+    if not (is_plain(encoding) and encoding.is_unique and encoding.is_native and encoding.is_ordered):
+        return None
+    if encoding.explicit_val is not None:
+        return None
+    outer, inner = encoding.level_order
+    return outer, inner
+
+
+def lines_at(matrix: SparseTensor, axis: int, places: Array) -> SparseTensor:
+    """Returns the rows or columns of a matrix at some places, in their order, in the same storage.
+
+    Widths of 64 bits replace those of the matrix where the result has more than these can count.
+
+    Args:
+        matrix: in storage that has a `line_order`.
+        axis: 0 for rows, 1 for columns.
+        places: integers of 64 bits in range; a place may stand there several times.
+
+    Raises:
+        TooLargeError: for a result that would not fit in memory.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> A = tensor([[0.0, 2.0, 3.0], [4.0, 0.0, 0.0]], "CSR")
+    >>> lines_at(A, 0, np.array([1, 0, 1])).to_numpy().tolist()
+    [[4.0, 0.0, 0.0], [0.0, 2.0, 3.0], [4.0, 0.0, 0.0]]
+    >>> lines_at(A, 1, np.array([2, 1, 2])).to_numpy().tolist()
+    [[3.0, 2.0, 3.0], [0.0, 0.0, 0.0]]
+    """
+    order = line_order(matrix.encoding)
+    assert order is not None  # as the caller has seen
+    begins, coordinates, values = matrix.storage.buffers()
+    lines, length = matrix.storage.level_sizes
+    if axis == order[0]:
+        lines = places.size
+        starts, named, kept = _segments(begins, coordinates, values, places)
+    else:
+        if places.size - 1 > np.iinfo(coordinates.dtype).max:
+            coordinates = coordinates.astype(np.int64)
+        firsts, numbers = _renumbering(places, length)
+        length = places.size
+        lined = begins.astype(np.int64, copy=False)
+        starts = _native.chosen_starts(lined, coordinates, firsts)
+        named, kept = _room(starts, coordinates, values)
+        _native.chosen_entries(lined, coordinates, values, firsts, numbers, starts, named, kept)
+    kind = matrix.encoding
+    if named.dtype != matrix.storage.buffers()[1].dtype or starts[-1] > np.iinfo(begins.dtype).max:
+        kind, named = kind.with_widths(64, 64), named.astype(np.int64, copy=False)
+    else:
+        starts = starts.astype(begins.dtype, copy=False)
+    shape = (lines, length) if order == (0, 1) else (length, lines)
+    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, (lines, length), [starts, named, kept]))
+
+
+def entries_at(matrix: SparseTensor, rows: Array, columns: Array) -> Array:
+    """Returns where the values of elements of a matrix are in its storage; -1 for those without an entry.
+
+    Args:
+        matrix: in storage that has a `line_order`.
+        rows: integers of 64 bits in range.
+        columns: likewise, as many.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> entries_at(tensor([[0.0, 2.0], [3.0, 0.0]], "CSR"), np.array([1, 0, 0]), np.array([0, 0, 1])).tolist()
+    [1, -1, 0]
+    """
+    order = line_order(matrix.encoding)
+    assert order is not None  # as the caller has seen
+    begins, coordinates, _ = matrix.storage.buffers()
+    places = (rows, columns)
+    lined = begins.astype(np.int64, copy=False)
+    found: Array = _native.find_entries(lined, coordinates, places[order[0]], places[order[1]])
+    return found
+
+
+def beside(parts: Sequence[SparseTensor]) -> SparseTensor | None:
+    """Returns matrices joined along the coordinates of their lines, in the same storage: rows of CSR next to rows.
+
+    Widths of coordinates and positions grow to 64 bits where the result needs it.
+
+    Returns:
+        the whole; None for other storage than one that has a `line_order`, and for unlike storage or element types.
+
+    Raises:
+        TooLargeError: for a result that would not fit in memory, or an extent that does not fit in 64 bits.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> A, B = tensor([[0.0, 2.0], [3.0, 0.0]], "CSR"), tensor([[4.0], [0.0]], "CSR")
+    >>> beside([A, B]).to_numpy().tolist()
+    [[0.0, 2.0, 4.0], [3.0, 0.0, 0.0]]
+    """
+    kind, dtype = parts[0].encoding, parts[0].dtype
+    order = line_order(kind)
+    if order is None or any(part.encoding != kind or part.dtype != dtype for part in parts):
+        return None
+    lines, lengths = parts[0].storage.level_sizes[0], [part.storage.level_sizes[1] for part in parts]
+    firsts = [0, *accumulate(lengths)]
+    shape = (lines, firsts[-1]) if order == (0, 1) else (firsts[-1], lines)
+    check_extents(shape)
+    stored = [part.storage.buffers() for part in parts]
+    before = [0, *accumulate(int(begins[-1]) for begins, _, _ in stored)]
+    narrow = firsts[-1] - 1 > np.iinfo(stored[0][1].dtype).max or before[-1] > np.iinfo(stored[0][0].dtype).max
+    kind = kind.with_widths(64, 64) if narrow else kind
+    width = np.dtype(np.int64) if narrow else stored[0][1].dtype
+    check_fits(2 * before[-1] * (width.itemsize + stored[0][2].itemsize), f"{before[-1]} entries of matrices")
+    # One matrix below the other, of whose lines those of one number follow one another.
+    begins = np.concatenate([one.astype(np.int64)[:-1] + low for (one, _, _), low in zip(stored, before, strict=False)])
+    named = np.concatenate(
+        [one.astype(width) + width.type(low) for (_, one, _), low in zip(stored, firsts, strict=False)]
+    )
+    values = np.concatenate([one for _, _, one in stored])
+    places = np.arange(lines * len(parts)).reshape(len(parts), lines).T.reshape(-1)
+    starts, named, values = _segments(np.append(begins, before[-1]), named, values, places)
+    buffers = [starts[:: len(parts)].astype(np.int64 if narrow else stored[0][0].dtype), named, values]
+    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, (lines, firsts[-1]), buffers))
+
+
+def _segments(begins: Array, coordinates: Array, values: Array, places: Array) -> tuple[Array, Array, Array]:
+    starts = np.zeros(places.size + 1, np.int64)
+    np.cumsum(begins[places + 1].astype(np.int64) - begins[places], out=starts[1:])
+    named, kept = _room(starts, coordinates, values)
+    for source, out in ((coordinates, named), (values, kept)):
+        _native.take_segments(source, begins, places, starts, out)
+    return starts, named, kept
+
+
+def _room(starts: Array, coordinates: Array, values: Array) -> tuple[Array, Array]:
+    count = int(starts[-1])
+    check_fits(count * (coordinates.itemsize + values.itemsize), f"{count} entries of rows and columns")
+    return np.empty(count, coordinates.dtype), np.empty(count, values.dtype)
+
+
+def _renumbering(places: Array, length: int) -> tuple[Array, Array]:
+    """Returns for each coordinate where its numbers begin, the places that it is at, and these numbers, ascending."""
+    firsts = np.zeros(length + 1, np.int64)
+    np.cumsum(np.bincount(places, minlength=length), out=firsts[1:])
+    ascends = bool(np.all(places[1:] >= places[:-1]))
+    return firsts, np.arange(places.size) if ascends else np.argsort(places, kind="stable")
