@@ -173,7 +173,7 @@ def test_passes_are_explored(pages: dict[str, str]) -> None:
     page = unescape(pages["exploring"])
     for name, passes in (("spmv", r"\d\d"), ("module", r"\d\d"), ("loops", "3"), ("gpu", r"\d\d")):
         assert re.search(rf"wrote {name}\.html: {passes} passes, [\d,]+ bytes", page), name
-    assert "42 modules; the second is that after linalg-generalize-named-ops" in page
+    assert re.search(r"\d\d modules; the second is that after linalg-generalize-named-ops", page)
     assert "+++ linalg-generalize-named-ops" in page
     assert re.search(r"but the compiler was killed by SIG\w+\n +kernel: added\.mlir\n +reproduce: ", page)
     assert "status 1" in page
