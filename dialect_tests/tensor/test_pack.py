@@ -285,3 +285,39 @@ def test_explicit_values_are_checked(text: str) -> None:
     assert tensor(([0, 1], [2.0, 2.0]), ones, shape=(2,), dtype=text).nse == 2
     with pytest.raises(StorageError, match=r"expected all values to be explicitVal = .*, but got .*3.* at values\[1\]"):
         tensor(([0, 1], [2.0, 3.0]), ones, shape=(2,), dtype=text)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.complex128])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("shape", "count"), [((500, 500), 10_000), ((7, 90), 60), ((1, 40), 30), ((300, 2), 5), ((9, 9), 400)]
+)
+def test_few_entries_in_any_order(shape: tuple[int, int], count: int, kind: type, dtype: type) -> None:
+    """Entries that caches hold are counted by coordinate, then by row; equal ones are added in the order they came."""
+    rng = np.random.default_rng(count)
+    columns = [rng.integers(0, extent, count).astype(kind) for extent in shape]
+    values = rng.integers(1, 5, count).astype(dtype)
+    dense = np.zeros(shape, dtype)
+    np.add.at(dense, tuple(columns), values)
+    for name in ("CSR", "CSC", "DCSR"):
+        assert same(tensor((columns, values), name, shape=shape).to_numpy(), dense)
+
+
+def test_few_equal_entries_are_added_in_the_order_they_came() -> None:
+    rng = np.random.default_rng(8)
+    columns, values = [rng.integers(0, 3, 200) for _ in range(2)], rng.random(200) * 10.0 ** rng.integers(-8, 9, 200)
+    dense = np.zeros((3, 3))
+    for row, column, value in zip(*columns, values, strict=True):
+        dense[row, column] += value
+    np.testing.assert_array_equal(tensor((columns, values), "CSR", shape=(3, 3)).to_numpy(), dense)
+
+
+@pytest.mark.parametrize("extent", [3, 500, 40_000])
+def test_few_entries_are_transposed(extent: int) -> None:
+    matrix = scipy.sparse.random_array((300, extent), density=min(1, 9000 / 300 / extent), rng=np.random.default_rng(1))
+    stored = tensor(matrix.tocsr()).convert("CSC")
+    expected = matrix.tocsc()
+    expected.sort_indices()
+    np.testing.assert_array_equal(stored.storage.positions[1], expected.indptr)
+    np.testing.assert_array_equal(stored.storage.coordinates[1], expected.indices)
+    np.testing.assert_array_equal(stored.storage.values, expected.data)

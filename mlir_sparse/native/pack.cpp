@@ -197,7 +197,8 @@ PackedLevels pack_by_rows(const PackPlan &plan, const Columns<I> &columns, int64
                     const py::array &values) {
   RowArrays arrays(plan, rows, static_cast<int64_t>(columns.count), values);
   const auto out = arrays.buffers();
-  RowEntries<I> entries{nullptr, columns.data.back(), values.data(), columns.count, values.itemsize()};
+  RowEntries<I> entries{nullptr, columns.data.back(), values.data(), columns.count, values.itemsize(),
+                        plan.levels.back().size};
   std::optional<int64_t> kept;
   {
     py::gil_scoped_release release;

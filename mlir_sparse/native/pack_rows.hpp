@@ -18,6 +18,7 @@ struct RowEntries {
   const void *values;
   size_t count;
   int64_t itemsize;
+  int64_t extent; // of the coordinates
 };
 
 // Rows to fill in: positions and coordinates are of one width, 32 or 64.

@@ -12,6 +12,7 @@
 
 #include "prefetch_distances.hpp"
 #include "pack_plain.hpp"
+#include "threads.hpp"
 
 namespace mlir_sparse {
 
@@ -104,9 +105,14 @@ inline void prefetch_to_read([[maybe_unused]] const void *address) {
 #endif
 }
 
-// Whether the keys of neighbouring entries are spread over their range, by a few samples: prefetching then pays.
+// Whether entries are so few that what is made of them stays in the second-level cache, by the machine's profile.
+inline bool are_near(size_t entries) { return entries <= joined_work(); }
+
+// Whether the keys of neighbouring entries are spread over their range, by a few samples: prefetching then pays. Of few
+// entries the samples alone would take half of the time.
 template <class Key>
 bool are_scattered(int64_t begin, int64_t end, const Key &key) {
+  if (are_near(static_cast<size_t>(end - begin))) return false;
   constexpr int64_t kSamples = 16, kLength = 128, kLine = 16; // so many keys have their places about together
   int64_t apart = 0, seen = 0;
   for (int64_t sample = 0; sample < kSamples; ++sample) {
