@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from datetime import date, timedelta
 from pathlib import Path
 
 import newest_releases
 import numpy
+import pin_dependencies
 import pytest
 
 import mlir_sparse
@@ -57,6 +59,39 @@ def test_each_dependency_is_pinned_with_hashes() -> None:
 )
 def test_the_newest_releases_are_those_without_an_upper_bound(given: str, taken: str) -> None:
     assert newest_releases.unbounded(given) == taken
+
+
+def test_what_extras_have_no_wheels_of_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All are asked for together; one by one where that fails; what works one by one, but not together, is said."""
+
+    def wheels(python: str, platform: pin_dependencies.Platform, needed: Iterable[str]) -> object:
+        names = sorted(needed)
+        if "b" in names and python == "3.14":
+            return "no b"
+        if names == ["a", "c"] and platform.markers["sys_platform"] == "darwin":
+            return "a needs another c"
+        return [(name, "1", "") for name in names]
+
+    monkeypatch.setattr(pin_dependencies, "wheels", wheels)
+    assert pin_dependencies.check_extras({"one": ["a", "b"], "two": ["a", "c"]}, ["one"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.count("  2 wheels") == (PYTHONS - 1) * PLATFORMS
+    assert printed.count("  b: no b\n") == PLATFORMS
+    assert "a:" not in printed
+    assert pin_dependencies.check_extras({"one": ["a", "b"], "two": ["a", "c"]}, ["two"]) == 1
+    assert "CPython 3.12, macOS arm64:\n  not together: a needs another c" in capsys.readouterr().out
+    assert pin_dependencies.check_extras({"one": ["a"]}, []) == 0
+    assert pin_dependencies.check_extras({"one": ["a"]}, ["three"]) == 2
+
+
+def test_what_has_no_wheels_is_left_out_and_said() -> None:
+    asked = [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
+    left_out = {re.match(r"[\w.-]+", one)[0] for one in asked if "python_version <" in one}  # type: ignore[index]
+    assert left_out == {"python-graphblas"}
+    (line,) = (one for one in (ROOT / "README.md").read_text().splitlines() if "`scripts/pin --extras`" in one)
+    assert all(f"`{name}`" in line for name in left_out)
 
 
 def test_hints_name_extras_that_exist() -> None:

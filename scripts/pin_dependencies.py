@@ -1,23 +1,60 @@
-"""The newest wheels of the hard dependencies for each Python and platform, with hashes."""
+"""The newest wheels of dependencies for each Python and platform: with hashes, or which are missing."""
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PINNED = ROOT / "scripts" / "pinned.txt"
+NEWEST_PIP = ROOT / ".build" / "pip"  # older ones read metadata out of whole wheels, gigabytes of them for extras
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-# pip takes the tags that it is given, and no older ones by itself.
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A platform that wheels are built for.
+
+    Args:
+        tags: those of its wheels: pip takes the ones that it is given, and no older ones by itself.
+        markers: what conditions in requirements ask for.
+    """
+
+    tags: tuple[str, ...]
+    markers: dict[str, str]
+
+
+def _linux(machine: str) -> Platform:
+    tags = tuple(f"manylinux{tag}_{machine}" for tag in ("_2_28", "_2_27", "_2_17", "2014"))
+    return Platform(tags, {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": machine})
+
+
 PLATFORMS = {
-    "Linux x86-64": [f"manylinux{tag}_x86_64" for tag in ("_2_28", "_2_27", "_2_17", "2014")],
-    "Linux arm64": [f"manylinux{tag}_aarch64" for tag in ("_2_28", "_2_27", "_2_17", "2014")],
-    "macOS arm64": [f"macosx_{version}_0_arm64" for version in (14, 13, 12, 11)],
+    "Linux x86-64": _linux("x86_64"),
+    "Linux arm64": _linux("aarch64"),
+    "macOS arm64": Platform(
+        tuple(f"macosx_{version}_0_arm64" for version in (14, 13, 12, 11)),
+        {"sys_platform": "darwin", "platform_system": "Darwin", "platform_machine": "arm64"},
+    ),
 }
+# pip looks for another platform's wheels, but at conditions in requirements with this one's eyes.
+PIP = """
+import json, sys
+from pip._vendor.packaging import markers
+
+here, there = markers.default_environment(), json.loads(sys.argv.pop(1))
+markers.default_environment = lambda: here | there
+from pip._internal.cli.main import main
+
+sys.exit(main(sys.argv[1:]))
+"""
 HEAD = """\
 # Exact versions and hashes of the hard dependencies and of what they need, for every Python and platform that
 # wheels are built for. `scripts/setup` installs these, and takes the ranges of pyproject.toml where one is gone.
@@ -29,44 +66,83 @@ def main() -> None:
     """Looks for wheels, prints what has none, and writes what was found if that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
-    write = parser.parse_args().write
+    parser.add_argument("--extras", nargs="*", metavar="EXTRA", help="look for those of extras; of all by default")
+    arguments = parser.parse_args()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    quiet = ("--quiet", "--disable-pip-version-check", "--upgrade")
+    subprocess.run([sys.executable, "-m", "pip", "install", *quiet, "--target", NEWEST_PIP, "pip"], check=True)
+    if arguments.extras is not None:
+        sys.exit(check_extras(project["optional-dependencies"], arguments.extras))
     hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
     failed = False
     for python in PYTHONS:
-        for platform, tags in PLATFORMS.items():
-            found = wheels(python, tags)
+        for name, platform in PLATFORMS.items():
+            found = wheels(python, platform, project["dependencies"])
             if isinstance(found, str):
                 failed = True
-                print(f"CPython {python}, {platform}: {found}")
+                print(f"CPython {python}, {name}: {found}")
                 continue
-            print(f"CPython {python}, {platform}: {', '.join(f'{name} {version}' for name, version, _ in found)}")
-            for name, version, digest in found:
-                hashes[name, version].add(digest)
+            print(f"CPython {python}, {name}: {', '.join(f'{one} {version}' for one, version, _ in found)}")
+            for one, version, digest in found:
+                hashes[one, version].add(digest)
     several = {name for name, _ in hashes if sum(other == name for other, _ in hashes) > 1}
     if several:
         print(f"expected one version for all, but got several of {', '.join(sorted(several))}: narrow its range")
     if failed or several:
         sys.exit(1)
-    if write:
+    if arguments.write:
         lines = [f"{name}=={version} {' '.join(sorted(found))}" for (name, version), found in sorted(hashes.items())]
         PINNED.write_text(HEAD + "".join(line.replace(" --hash", " \\\n    --hash") + "\n" for line in lines))
 
 
-def wheels(python: str, tags: list[str]) -> list[tuple[str, str, str]] | str:
+def check_extras(extras: dict[str, list[str]], names: Sequence[str]) -> int:
+    """Prints what extras have no wheels of, and returns the status of this script.
+
+    All are asked for together, as they are to work together, and one by one where that fails.
+    """
+    unknown = set(names) - set(extras)
+    if unknown:
+        print(f"expected extras of pyproject.toml, but got {', '.join(sorted(unknown))}")
+        return 2
+    needed = sorted({one for name in names or extras for one in extras[name]})
+    failed = 0
+    for python in PYTHONS:
+        for name, platform in PLATFORMS.items():
+            found = wheels(python, platform, needed)
+            if isinstance(found, str):
+                failed = 1
+                lines = list(missing_of(python, platform, needed)) or [f"not together: {found}"]
+            else:
+                lines = [f"{len(found)} wheels"]
+            print(f"CPython {python}, {name}:", *lines, sep="\n  ", flush=True)
+    return failed
+
+
+def missing_of(python: str, platform: Platform, needed: Iterable[str]) -> Iterable[str]:
+    """Yields each requirement that cannot be installed, with the reason."""
+    for one in needed:
+        found = wheels(python, platform, [one])
+        if isinstance(found, str):
+            yield f"{one}: {found}"
+
+
+def wheels(python: str, platform: Platform, needed: Iterable[str]) -> list[tuple[str, str, str]] | str:
     """Returns name, version and hash of each wheel that would be installed, or why one is not there."""
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    platforms = [word for tag in tags for word in ("--platform", tag)]
+    tags = [word for tag in platform.tags for word in ("--platform", tag)]
+    markers = platform.markers | {"python_version": python, "python_full_version": f"{python}.0"}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         # Nothing is installed: pip only says what it would take.
         command = [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"),
-            *("--ignore-installed", "--only-binary", ":all:", "--implementation", "cp", "--python-version", python),
-            *(*platforms, "--target", folder, "--report", str(report), *needed),
+            *(sys.executable, "-c", PIP, json.dumps(markers), "install", "--quiet", "--disable-pip-version-check"),
+            *("--dry-run", "--ignore-installed", "--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", python, *tags, "--target", folder, "--report", str(report), *needed),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        environment = os.environ | {"PYTHONPATH": str(NEWEST_PIP)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
-            return done.stderr.strip().splitlines()[-1]
+            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            return (said or done.stderr.strip().splitlines() or ["pip failed"])[0].removeprefix("ERROR: ")
         items = json.loads(report.read_text())["install"]
     return [
         (

@@ -224,11 +224,47 @@ def test_what_pytorch_has_and_this_has_not(torch: Any) -> None:
         tensor(torch.ones(2, device="meta"))
     with pytest.raises(UnsupportedError, match=r"expected numbers in batches of matrices, but got 1 dense"):
         tensor(torch.ones(2, 2, 6, 3).to_sparse_csr(dense_dim=1))
-    with pytest.raises(OperandError, match=r"expected an element type that NumPy has, but got torch.float8_e5m2"):
-        tensor(torch.zeros(2, dtype=torch.float8_e5m2))
+    with pytest.raises(OperandError, match=r"expected an element type that NumPy has, but got torch.float8_e8m0fnu"):
+        tensor(torch.zeros(2, dtype=torch.float8_e8m0fnu))
     broken = torch.sparse_csr_tensor([0, 2], [1, 0], [1.0, 2.0], (1, 2), check_invariants=False)
     with pytest.raises(CoordinatesError):
         tensor(broken)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "bfloat16"])
+@pytest.mark.parametrize("storage", ["CSR", "COO", "SoA-COO", "SparseVector"])
+def test_types_that_numpy_lacks_go_to_pytorch_and_back(torch: Any, name: str, storage: str) -> None:
+    dense = np.array([0.0, 2.0, -1.5]) if storage == "SparseVector" else np.array([[0.0, 2, 0], [-1.5, 0, 4]])
+    made = tensor(dense, storage).astype(name if name != "bfloat16" else "bf16").to_torch()
+    assert made.dtype == getattr(torch, name)
+    for _ in range(2):  # by what is known of the form, the second time
+        found = tensor(made)
+        assert found.dtype.name == name
+        np.testing.assert_array_equal(found.to_numpy().astype(float), dense)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_coalesced_entries_are_shared_and_looked_at_each_time(torch: Any, rank: int) -> None:
+    dense = np.zeros(((7,), (3, 4), (3, 4, 5))[rank - 1])
+    dense.flat[1::3] = np.arange(1, dense.flat[1::3].size + 1)
+    source = torch.from_numpy(dense).to_sparse_coo().coalesce()
+    for _ in range(2):
+        found = tensor(source)
+        np.testing.assert_array_equal(found.to_numpy(), dense)
+        assert np.shares_memory(found.storage.values, source.values().numpy())
+    source._values()[0] = -7
+    assert found.storage.values[0] == -7
+    lying = torch.sparse_coo_tensor(
+        torch.from_numpy(np.flip(np.argwhere(dense), 0).T.copy()), source._values(), dense.shape, is_coalesced=True
+    )
+    with pytest.raises(CoordinatesError):
+        tensor(lying)
+    empty = torch.zeros(dense.shape).to_sparse_coo().coalesce()
+    assert tensor(empty).nse == tensor(empty).nse == 0
+    twice = torch.sparse_coo_tensor(torch.zeros((rank, 2), dtype=torch.int64), torch.ones(2), dense.shape)
+    assert tensor(twice).to_numpy().flat[0] == tensor(twice).to_numpy().flat[0] == 2
+    with pytest.raises(OperandError, match="requires grad"):
+        tensor(torch.from_numpy(dense).to_sparse_coo().coalesce().requires_grad_())
 
 
 def test_a_missing_pytorch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

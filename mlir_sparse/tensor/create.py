@@ -23,7 +23,7 @@ from mlir_sparse.tensor.borders.known_forms import keep_known, shared_parts
 from mlir_sparse.tensor.borders.neighbours import parts_of
 from mlir_sparse.tensor.borders.scipy_rows import keep_form, shared_rows
 from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, storage_of_scipy
-from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch, torch_rows
+from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch, torch_parts
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.fill_values import WAY_OUT, cast_fill, fill_of, no_fill
@@ -113,6 +113,8 @@ def tensor(
         if not isinstance(whole, SparseTensor):
             raise no_fill(whole.fill_value, "drop_zeros and prune", WAY_OUT)
         return whole.convert(wanted, **options, **parameters)
+    if is_torch_sparse(source):
+        return _from_torch(source, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if (parts := parts_of(source)) is not None:
         return _from_foreign(parts, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
     if isinstance(source, VirtualTensor):
@@ -128,14 +130,6 @@ def tensor(
         made = _from_library(source, default_encoding, storage_of_scipy, asked)
         if as_it_is:
             keep_form(source, made)
-        return made
-    if is_torch_sparse(source):
-        rows = torch_rows(source) if as_it_is else None
-        if rows is not None and (known := shared_parts(rows)) is not None:
-            return known
-        made = _from_library(source, default_torch_encoding, storage_of_torch, asked)
-        if rows is not None:
-            keep_known(rows, made)
         return made
     if isinstance(source, tuple) and len(source) == 2:
         return _from_pair(source, asked)
@@ -201,6 +195,17 @@ def tensor_with_zeros(
     made = tensor(source, encoding, dtype=dtype)
     if not isinstance(made, SparseTensor):
         raise no_fill(made.fill_value, what, WAY_OUT)
+    return made
+
+
+def _from_torch(source: Any, as_it_is: bool, asked: _Asked) -> SparseTensor:
+    """Returns the tensor of one of PyTorch's sparse tensors; `as_it_is` if nothing was asked for."""
+    parts = torch_parts(source) if as_it_is else None
+    if parts is not None and (known := shared_parts(parts)) is not None:
+        return known
+    made = _from_library(source, default_torch_encoding, storage_of_torch, asked)
+    if parts is not None:
+        keep_known(parts, made)
     return made
 
 

@@ -16,6 +16,7 @@ from mlir_sparse.tensor.python_operators import perform
 
 if TYPE_CHECKING:
     from mlir_sparse.device import Device
+    from mlir_sparse.encoding.encoding_value import Encoding
     from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["LARGE_COPY", "LibraryMethods", "caller", "left_to_the_tensor"]
@@ -217,7 +218,9 @@ class LibraryMethods(ArrayMethods):
         return to_torch(self._plain())
 
     def _plain(self) -> Any:
-        return self.convert(plain_encoding(self.encoding))  # type: ignore[attr-defined]
+        encoding: Encoding = self.encoding
+        plain = plain_encoding(encoding)
+        return self if plain is encoding else self.convert(plain)  # type: ignore[attr-defined]
 
     @property
     def device(self) -> str:

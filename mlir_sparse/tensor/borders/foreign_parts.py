@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,14 @@ def _listed(
     rank = len(dims)
     if rank == 0:
         raise RankError("expected a sparse array of one dimension or more, but got a number: pass it as it is")
-    kind = as_encoding("SparseVector" if rank == 1 else name, rank=rank)
+    kind = _of_list("SparseVector" if rank == 1 else name, rank)
     first = np.array([0, len(values)], np.int64 if dims[0].dtype.itemsize == 8 else np.int32)
     return ForeignParts(kind, tuple(map(int, shape)), (first, *[None] * (rank - 1)), tuple(dims), values, interleaved)
+
+
+@lru_cache(maxsize=64)
+def _of_list(name: str, rank: int) -> Encoding:
+    return as_encoding(name, rank=rank)
 
 
 def compressed(name: str, shape: Sequence[int], positions: Array, coordinates: Array, values: Array) -> ForeignParts:

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.borders.foreign_arrays import torch_array
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed
+from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -36,7 +37,7 @@ __all__ = [
     "storage_of_torch",
     "strided_tensor",
     "to_torch",
-    "torch_rows",
+    "torch_parts",
 ]
 
 _ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
@@ -136,13 +137,20 @@ def storage_of_torch(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     return convert_storage(storage, shape, encoding)
 
 
-def torch_rows(source: Any) -> ForeignParts | None:
-    """Returns the arrays of one matrix in CSR or CSC in host memory; None for any other tensor."""
+def torch_parts(source: Any) -> ForeignParts | None:
+    """Returns the arrays of one matrix in CSR or CSC, or of numbers in coalesced COO, in host memory.
+
+    None for any other tensor.
+    """
     layout = str(source.layout)
     by_rows = layout == "torch.sparse_csr"
-    if not (by_rows or layout == "torch.sparse_csc") or source.ndim != 2 or source.requires_grad:
+    if source.requires_grad or source.device.type != "cpu":
         return None
-    if source.device.type != "cpu":
+    if layout == "torch.sparse_coo":
+        if source.dense_dim() or not source.sparse_dim() or not source.is_coalesced():
+            return None
+        return entries(tuple(source.shape), list(torch_array(source._indices())), torch_array(source._values()))
+    if not (by_rows or layout == "torch.sparse_csc") or source.ndim != 2:
         return None
     positions = source.crow_indices() if by_rows else source.ccol_indices()
     coordinates = source.col_indices() if by_rows else source.row_indices()
@@ -172,8 +180,10 @@ def to_torch(tensor: SparseTensor) -> Any:
     if encoding.is_dense and encoding.is_permutation:
         values = strided_tensor(torch, tensor.storage.values).reshape(tensor.storage.level_sizes)
         return values.permute([encoding.level_order.index(dim) for dim in range(encoding.dim_rank)])
-    name = _row_format(tensor)
-    return _coo_to_torch(torch, tensor) if name is None else _rows_to_torch(torch, tensor, name)
+    name, block = _row_format(encoding)
+    if name is None or any(extent % size for extent, size in zip(tensor.shape, block, strict=True)):
+        return _coo_to_torch(torch, tensor)
+    return _rows_to_torch(torch, tensor, name)
 
 
 def import_torch() -> Any:
@@ -189,19 +199,18 @@ def import_torch() -> Any:
     return torch
 
 
-def _row_format(tensor: SparseTensor) -> str | None:
-    encoding = tensor.encoding
+@lru_cache(maxsize=256)
+def _row_format(encoding: Encoding) -> tuple[str | None, tuple[int, int]]:
+    """Returns the layout whose levels an encoding has, if there is one, and the size of its blocks."""
     ordered = encoding.is_ordered and all(kind.unique for kind in encoding.level_types)
     if encoding.dim_rank != 2 or not ordered:
-        return None
+        return None, (1, 1)
     block = (encoding.block_of(0), encoding.block_of(1))
     if encoding.is_permutation:
         names = {name: as_encoding(name) for name in ("CSR", "CSC")}
-    elif all(extent % size == 0 for extent, size in zip(tensor.shape, block, strict=True)):
-        names = {name: as_encoding(name, block=block) for name in ("BSR", "BSC")}
     else:
-        return None
-    return next((name for name, kind in names.items() if same_formats(encoding, kind)), None)
+        names = {name: as_encoding(name, block=block) for name in ("BSR", "BSC")}
+    return next((name for name, kind in names.items() if same_formats(encoding, kind)), None), block
 
 
 def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str) -> Any:
@@ -229,13 +238,19 @@ def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
 
 def _entries(tensor: SparseTensor) -> tuple[list[Array], Array]:
     """Returns coordinates by dimension, and values; the stored arrays where they have this form already."""
-    coo = _coo_encoding(tensor.ndim, 0)
     columns = [column for column in tensor.storage.coordinates if column is not None]
-    if same_formats(tensor.encoding, coo) and all(column.dtype == np.int64 for column in columns):
+    if _are_entries(tensor.encoding) and all(column.dtype == np.int64 for column in columns):
         return columns, tensor.storage.values
     return expand_dims(tensor.storage, tensor.shape)
 
 
+@lru_cache(maxsize=256)
+def _are_entries(encoding: Encoding) -> bool:
+    """Returns whether an encoding's levels are one list of coordinates a dimension, as PyTorch's."""
+    return same_formats(encoding, _coo_encoding(encoding.dim_rank, 0))
+
+
+@lru_cache(maxsize=256)
 def _is_coalesced(encoding: Encoding) -> bool:
     """Returns whether entries are in row-major order, without repeats."""
     plain = encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
@@ -268,7 +283,7 @@ def _owner(array: Array) -> object:
 
 def strided_tensor(torch: Any, array: Array) -> Any:
     """Returns an array as a strided tensor on the same memory; PyTorch has no read-only tensors."""
-    if array.dtype.kind == "V":  # no type of NumPy's own: exported as integers
+    if array.dtype.isbuiltin != 1:  # no type of NumPy's own: exported as integers
         return strided_tensor(torch, array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
     try:
         return torch.from_dlpack(array)
