@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.plan.composed_cuts import ComposedCut, compose
 from mlir_sparse.plan.cut_steps import CutSteps, in_plain_names, steps_under
 from mlir_sparse.spec import Part, Rewriting
+from mlir_sparse.tensor.sketch_of import sketch_of
 
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
 pieced_statements = pytest.importorskip("mlir_sparse.dask.pieced_statements")
+sketch_of_operand = pytest.importorskip("mlir_sparse.dask.operand_sketches").sketch_of_operand
 
 EXTENTS = {"i": 5, "j": 6, "k": 4, "l": 7}
 STORAGE: dict[int, list[str | None]] = {1: [None, "SparseVector"], 2: [None, "CSR", "CSC", "DCSR", "COO", "BSR(2, 2)"]}
@@ -200,3 +203,42 @@ def test_a_share_of_sums_serves_no_step_that_reads_it() -> None:
     assert isinstance(steps, CutSteps)
     assert (len(steps.within), steps.before) == (1, ())
     assert isinstance(compose(statement, ["k"]), str)  # it is no cut at all
+
+
+def _chain(parts: dict[str, Any]) -> np.ndarray:
+    found = ms.evaluate("y(i) = A(i,j) * B(j,k) * x(k)", **parts)
+    assert any(layer.startswith("y_part(j)=") for layer in found.dask.layers)
+    return found.compute()
+
+
+def test_steps_on_a_cluster_of_persisted_parts_and_of_files(cluster: Any, tmp_path: Path) -> None:
+    wanted = A.to_numpy() @ (B.to_numpy() @ x)
+    dA, dB = (msd.from_tensor(one, pieces=4).persist() for one in (A, B))
+    np.testing.assert_allclose(_chain({"A": dA, "B": dB, "x": x}), wanted)
+    for name, whole in (("A", A), ("B", B)):
+        (tmp_path / name).mkdir()
+        for number, low in enumerate(range(0, whole.shape[0], 300)):
+            ms.write(tmp_path / name / f"{number}.npz", whole[low : low + 300])
+    dA, dB = (msd.from_files(tmp_path / name, chunk_bytes=200_000) for name in "AB")
+    np.testing.assert_allclose(_chain({"A": dA, "B": dB, "x": x}), wanted)
+
+
+def test_of_persisted_parts_sketches_are_asked_once(cluster: Any) -> None:
+    persisted = msd.from_tensor(A, pieces=4).persist()
+    found = sketch_of_operand(persisted)
+    assert found is not None
+    assert found.entries == A.nse
+    assert sketch_of_operand(msd.from_tensor(A, pieces=4)) == found
+    assert found.axes[0] == sketch_of(A).axes[0]
+
+
+def test_chunks_that_are_not_there_yet_are_planned_by_their_types() -> None:
+    """By their extents alone they would be taken to be nearly full, and parts of them for arrays of all pairs."""
+    n = 40_000
+    line = ms.tensor(([np.arange(n), np.arange(n)], np.ones(n)), "CSR", shape=(n, n))
+    twice = msd.from_tensor(line, pieces=4) * 2.0
+    assert sketch_of_operand(twice) is None
+    found = ms.evaluate("Y(i,l) = S(i,j) * S(j,k) * S(k,l)", S=twice).compute(scheduler="synchronous")
+    assert (found.nse, found.storage.values.sum()) == (n, 8.0 * n)
+    y = ms.evaluate("y(i) = S(i,j) * S(j,k) * x(k)", S=twice, x=np.ones(n)).compute(scheduler="synchronous")
+    np.testing.assert_array_equal(y, np.full(n, 4.0))

@@ -14,7 +14,12 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.cpu_kernel import Kernel
 from mlir_sparse.compile.entry_points import compile
-from mlir_sparse.compile.statement_optimizer import depends_on_data, rewriting_for, sketches_before_calls
+from mlir_sparse.compile.statement_optimizer import (
+    depends_on_data,
+    rewriting_for,
+    rewriting_for_types,
+    sketches_before_calls,
+)
 from mlir_sparse.encoding import Sketch, TensorType
 from mlir_sparse.errors import SparseError, UnsupportedError
 from mlir_sparse.notation import (
@@ -199,7 +204,7 @@ def compile_pieces(
 
 
 def rewriting_of_pieces(
-    statement: Assignment, types: Mapping[str, Any], out: Any, sketch_of: Callable[[str], Sketch], optimize: str
+    statement: Assignment, types: Mapping[str, Any], out: Any, sketch_of: Callable[[str], Sketch | None], optimize: str
 ) -> Rewriting | None:
     """Returns how a statement is computed in steps on operands in parts; None for the way it is written.
 
@@ -209,14 +214,19 @@ def rewriting_of_pieces(
         statement: the statement.
         types: the type of each operand.
         out: the storage of the result, as `compile` takes it.
-        sketch_of: returns what is known of an operand; it is asked where that decides.
+        sketch_of: returns what is known of an operand, None for nothing: types alone decide then. It is asked where it
+            matters.
         optimize: "auto", "off" or "algebra".
     """
     kernel = compile(statement, out=out, tensors=types, optimize="off")
     if not isinstance(kernel, Kernel) or not depends_on_data(kernel.spec, optimize):
         return None
-    data = sketches_before_calls(kernel.spec, [sketch_of(name) for name, _ in kernel.spec.inputs])
-    found = rewriting_for(kernel.spec, data, optimize)
+    sketches = [sketch_of(name) for name, _ in kernel.spec.inputs]
+    known = [one for one in sketches if one is not None]
+    if len(known) < len(sketches):
+        found = rewriting_for_types(kernel.spec, optimize)
+    else:
+        found = rewriting_for(kernel.spec, sketches_before_calls(kernel.spec, known), optimize)
     return None if found is None or found.gathered or found.symmetric else in_plain_names(found, statement)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import dask.array
 import numpy as np
 
-from mlir_sparse.dask.array_chunks import Place, chunks_at_hand, nbytes_of
+from mlir_sparse.dask.array_chunks import Place, chunk_sources, chunks_at_hand, nbytes_of
+from mlir_sparse.dask.part_facts import asked_of_parts
 from mlir_sparse.encoding import AxisSketch, Sketch
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
@@ -17,8 +18,10 @@ from mlir_sparse.tensor.sketch_of import sketch_of
 __all__ = ["sketch_of_operand"]
 
 
-def sketch_of_operand(value: Any) -> Sketch:
-    """Returns the sketch of an operand: of chunks at hand that of all together, of others one by their bytes.
+def sketch_of_operand(value: Any) -> Sketch | None:
+    """Returns the sketch of an operand; None of chunks that are not there yet.
+
+    Of chunks at hand and persisted ones it is that of all together; of those that sources read one by their bytes.
 
     >>> from mlir_sparse.dask.partitioned import from_tensor
     >>> sketch_of_operand(from_tensor(np.eye(6), pieces=3)).axes[0]
@@ -29,10 +32,12 @@ def sketch_of_operand(value: Any) -> Sketch:
     shape = tuple(map(int, value.shape))
     if not isinstance(value._meta, SparseTensor):
         return Sketch(shape, float(math.prod(shape)))
-    chunks = chunks_at_hand(value)
-    if not chunks:
+    if chunk_sources(value):
         return _uniform(shape, nbytes_of(value) / (value.dtype.itemsize + 4))  # a coordinate an entry
-    sketches = {place: sketch_of(chunk) for place, chunk in chunks.items()}
+    chunks = chunks_at_hand(value)
+    sketches = {place: sketch_of(chunk) for place, chunk in chunks.items()} or asked_of_parts(value, sketch_of)
+    if not sketches:
+        return None
     entries = sum(one.entries for one in sketches.values())
     return Sketch(shape, entries, tuple(_joined(sketches, axis, extent) for axis, extent in enumerate(shape)))
 

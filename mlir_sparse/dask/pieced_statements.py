@@ -207,8 +207,8 @@ def _made(part: Part, operands: Mapping[str, Any], pieces: int) -> MadeFirst | N
     choices, _ = cut_choices(statement, read, PLUS_TIMES, None)
     if not choices:
         return None
-    is_sparse = part.estimate is not None and part.estimate.is_sparse and not part.is_array
-    compiled = compile_pieces(choices[0].cuts, _types(read), None if is_sparse else "dense", PLUS_TIMES, optimize="off")
+    is_array = part.is_array or (part.estimate is not None and not part.estimate.is_sparse)
+    compiled = compile_pieces(choices[0].cuts, _types(read), "dense" if is_array else None, PLUS_TIMES, optimize="off")
     made = graph_of_pieces(statement, compiled, read, choices[0].bounds, PLUS_TIMES)
     return MadeFirst(part, made, choices[0])
 
