@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SparseTensor"]
 
+_FEW = 1 << 12
+"""So many entries are written by one call of NumPy's: what a loop of its own saves is less than its call takes."""
+
 
 class SparseTensor(LibraryMethods):
     """A tensor in the storage format of its encoding; make one with `tensor` or `from_levels`.
@@ -226,6 +229,10 @@ class SparseTensor(LibraryMethods):
         if fill_value != 0:
             return self._filled(fill_value)
         dims, values = expand_dims(self._storage, self._shape)
+        if values.size <= _FEW and self.encoding.is_unique:
+            found: Array = np.zeros(self._shape, self.dtype)
+            found[tuple(dims)] = values
+            return found
         dense = as_encoding("dense", rank=self.ndim)
         return pack(dense, self._shape, dims, values).values.reshape(self._shape)
 
