@@ -123,19 +123,36 @@ def test_tensors_of_three_dimensions() -> None:
 
 
 def test_integers_take_no_loop_over_all_elements() -> None:
-    A = ms.full((10**5, 10**5), 3, stored=False)
-    x = np.arange(10**5)
-    np.testing.assert_array_equal(A @ x, np.full(10**5, 3 * x.sum()))
-    assert definition_of(A).notation == "A(d0,d1) = D(d0,d1) + F"
+    A = ms.full((10**6, 10**6), 3, stored=False)
+    x = np.arange(10**6)
+    np.testing.assert_array_equal(A @ x, np.full(10**6, 3 * x.sum()))
+    np.testing.assert_array_equal(ms.evaluate("y(j) = A(i,j) * x(i)", A=A, x=x), np.full(10**6, 3 * x.sum()))
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j)", A=A), np.full(10**6, 3 * 10**6))
+    assert definition_of(A).notation == "A(d0,d1) = D(d0,d1) + F0(d0) * F1(d1)"
     wide = ms.tensor(np.array([[-(2**63), 5]]), fill_value=5)
     assert "where" in definition_of(wide).notation  # the difference leaves the type
     np.testing.assert_array_equal(wide @ np.array([1, 1]), [-(2**63) + 5])
 
 
+def test_integers_beside_other_types() -> None:
+    dense = data("i4", -5, (5, 6))
+    for storage in STORAGES:
+        A = ms.tensor(dense, storage, fill_value=-5)
+        for kind in ("i8", "f8", "i2", "c16"):
+            x = X.astype(kind)
+            same(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), dense @ x, kind)
+            same(ms.evaluate("B(i,j) = A(i,j) * A(i,j) + x(j)", A=A, x=x), dense * dense + x, kind)
+            same(A @ x, dense @ x, kind)
+        same(ms.evaluate("B(i,j) = 0.5 * A(i,j)", A=A), 0.5 * dense, "a number")
+        same(ms.evaluate("B(i,j) = c * A(i,j)", A=A, c=0.5), 0.5 * dense, "an operand")
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=X.astype("f8"))
+    np.testing.assert_allclose(kernel(A, X.astype("f8")), dense @ X)
+
+
 def test_numbers_cancel_where_a_statement_may() -> None:
-    A = ms.full((10**5, 10**5), 0.5, stored=False)
-    x = np.ones(10**5)
-    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x, optimize="algebra"), 5e4)
+    A = ms.full((10**6, 10**6), 0.5, stored=False)
+    x = np.ones(10**6)
+    np.testing.assert_allclose(ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=x, optimize="algebra"), 5e5)
     tiny = ms.tensor(np.array([[1e-20, 1.0]]), fill_value=1.0)
     assert (tiny @ np.array([1.0, 0.0]))[0] == 1e-20
 

@@ -15,7 +15,7 @@ from mlir_sparse.arrays.contraction_path import ContractionPath, JoinStep, plann
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
-from mlir_sparse.compile.definitions.filled_operands import definition_of
+from mlir_sparse.compile.definitions.filled_operands import definition_beside
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import DTypeError, NotationSyntaxError, OperandError, UnknownTensorError
@@ -192,7 +192,7 @@ def _arguments(
     made: dict[int, Any] = {}
     for number, operand in enumerate(operands):
         if id(operand) not in made:
-            known = definition_of(operand) if filled and type(operand) is FilledTensor else operand
+            known = definition_beside(operand, operands) if filled and type(operand) is FilledTensor else operand
             stays = defined and isinstance(known, DefinedTensor)
             made[id(operand)] = known if stays else operand_check.value_of(f"operand {number}", known)
     values = [made[id(operand)] for operand in operands]

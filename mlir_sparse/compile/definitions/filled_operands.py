@@ -1,14 +1,14 @@
 """Operands of statements with a fill value: read as what they are, by a definition over what they store.
 
 Under `plus_times` such an operand is the defined tensor `where(S(i,j), V(i,j), F)`, of the places that it stores, their
-values and the fill value. Integers, and numbers that a statement may cancel, are `D(i,j) + F` instead, of the
-differences to the fill value: then no loop goes through more than what is stored. Under a semiring whose zero is the
-fill value, the operand is what it stores, as missing entries are that zero.
+values and the fill value. Integers, and numbers that a statement may cancel, are `D(i,j) + F0(i) * F1(j)` instead, of
+the differences to the fill value, and vectors of that: then no loop goes through more than what is stored. Under a
+semiring whose zero is the fill value, the operand is what it stores, as missing entries are that zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,14 @@ from mlir_sparse.tensor import FilledTensor, SparseTensor
 from mlir_sparse.tensor.fill_values import WAY_OUT, is_filling, no_fill
 from mlir_sparse.tensor.other_values import all_are_elements, value_places
 
-__all__ = ["compile_filled", "definition_of", "evaluate_filled", "reads_filled", "with_definitions"]
+__all__ = [
+    "compile_filled",
+    "definition_beside",
+    "definition_of",
+    "evaluate_filled",
+    "reads_filled",
+    "with_definitions",
+]
 
 
 def reads_filled(*given: Mapping[str, Any] | None) -> bool:
@@ -55,7 +62,7 @@ def definition_of(tensor: FilledTensor, *, cancels: bool = False, signature: Sig
 
     >>> from mlir_sparse.tensor import tensor
     >>> definition_of(tensor([[1, 5]], fill_value=1)).notation, definition_of(tensor([0.5, 1], fill_value=0.5)).notation
-    ('A(d0,d1) = D(d0,d1) + F', 'A(d0) = where(S(d0), V(d0), F)')
+    ('A(d0,d1) = D(d0,d1) + F0(d0) * F1(d1)', 'A(d0) = where(S(d0), V(d0), F)')
     """
     kept: dict[Any, DefinedTensor] = tensor._definitions
     if cancels not in kept:
@@ -63,9 +70,32 @@ def definition_of(tensor: FilledTensor, *, cancels: bool = False, signature: Sig
     found = kept[cancels]
     if signature is None or found.signature is signature:
         return found
+    chosen = _by_choice(tensor)
+    return chosen if chosen.signature is signature else definition_of(tensor, cancels=True)
+
+
+def definition_beside(tensor: FilledTensor, others: Iterable[Any], *, cancels: bool = False) -> DefinedTensor:
+    """Returns a tensor with a fill value as a defined tensor for a statement that reads others.
+
+    Integers beside another element type are a choice: the sum of differences would be made first, in their own type.
+
+    Args:
+        tensor: the tensor.
+        others: all operands; operators among them do not count.
+        cancels: whether terms may cancel, and lose digits.
+    """
+    kinds = {
+        np.asarray(one).dtype if isinstance(one, complex | float | int) else getattr(one, "dtype", None)
+        for one in others
+    }
+    return definition_of(tensor, cancels=cancels) if kinds <= {tensor.dtype, None} else _by_choice(tensor)
+
+
+def _by_choice(tensor: FilledTensor) -> DefinedTensor:
+    kept: dict[Any, DefinedTensor] = tensor._definitions
     if None not in kept:
         kept[None] = _defined(tensor, None)
-    return kept[None] if kept[None].signature is signature else definition_of(tensor, cancels=True)
+    return kept[None]
 
 
 def _defined(tensor: FilledTensor, apart: SparseTensor | None) -> DefinedTensor:
@@ -73,7 +103,11 @@ def _defined(tensor: FilledTensor, apart: SparseTensor | None) -> DefinedTensor:
     at = ",".join(f"d{dim}" for dim in range(tensor.ndim))
     fill = np.asarray(tensor.fill_value)
     if apart is not None:
-        return DefinedTensor(f"A({at}) = D({at}) + F", {"D": apart, "F": fill}, None)
+        # A product of vectors, of which sums are made once for all rows; F alone would be summed for each.
+        vectors = {f"F{dim}": np.ones(extent, tensor.dtype) for dim, extent in enumerate(tensor.shape)}
+        vectors["F0"] = np.full(tensor.shape[0], fill)
+        product = " * ".join(f"F{dim}(d{dim})" for dim in range(tensor.ndim))
+        return DefinedTensor(f"A({at}) = D({at}) + {product}", {"D": apart, **vectors}, None)
     there = {"S": _places(tensor.stored), "V": tensor.stored, "F": fill}
     return DefinedTensor(f"A({at}) = where(S({at}), V({at}), F)", there, None)
 
@@ -110,7 +144,8 @@ def with_definitions(given: Mapping[str, Any], optimize: Any = None) -> dict[str
     """Returns operands by name, those with a fill value as defined tensors."""
     cancels = (get_optimize() if optimize is None else optimize) == "algebra"
     return {
-        name: definition_of(one, cancels=cancels) if type(one) is FilledTensor else one for name, one in given.items()
+        name: definition_beside(one, given.values(), cancels=cancels) if type(one) is FilledTensor else one
+        for name, one in given.items()
     }
 
 
