@@ -133,6 +133,33 @@ def test_a_result_is_added_to_in_place(columns: int) -> None:
     close(C, before + matrix() @ B)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.int8, np.float16, np.complex64])
+def test_narrow_rows_of_all_numbers_of_entries(dtype: Any) -> None:
+    """Entries are added to four rows by turns, and what is left of four to one."""
+    full = np.tril(np.random.default_rng(0).integers(1, 4, (24, 18))).astype(dtype)  # rows of 1 to 18 entries
+    A = ms.tensor(full[::-1].copy(), "CSR")
+    for columns in (1, 2, 3, 4, 5, 7, 8, 9, 16, 17):
+        B = np.random.default_rng(columns).integers(-2, 3, (18, columns)).astype(dtype)
+        start = np.full((24, columns), 2, dtype)
+        np.testing.assert_array_equal(ms.evaluate(SPMM, A=A, B=B), full[::-1] @ B)
+        found = start.copy()
+        ms.evaluate("C(i,j) += A(i,k) * B(k,j)", A=A, B=B, C=found, out=found)
+        np.testing.assert_array_equal(found, start + full[::-1] @ B)
+        found = ms.evaluate("C(i,j) = D(i,j) - A(i,k) * B(k,j)", A=A, B=B, D=start)
+        np.testing.assert_array_equal(found, start - full[::-1] @ B)
+
+
+@pytest.mark.parametrize("entries", [0, 1, 3, 4, 5, 8, 9])
+def test_signs_of_zeros_of_narrow_rows(entries: int) -> None:
+    values = np.full(entries, -0.0)
+    positions, crd = np.array([0, entries], np.int32), np.arange(entries, dtype=np.int32)
+    A = ms.SparseTensor.from_levels("CSR", (1, 12), [None, positions], [None, crd], values)
+    C = np.array([[-0.0, 0.0, -0.0, 0.0]])
+    found = C.copy()
+    ms.evaluate("C(i,j) += A(i,k) * B(k,j)", A=A, B=np.ones((12, 4)), C=found, out=found)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(C))
+
+
 def test_differences_unions_and_other_semirings() -> None:
     A, E, B, D = ms.tensor(matrix()), ms.tensor(matrix().T.tocsr().T.tocsr()), dense(18, 37), dense(24, 37)
     close(ms.evaluate("C(i,j) = D(i,j) - A(i,k) * B(k,j)", A=A, B=B, D=D), D - matrix() @ B)

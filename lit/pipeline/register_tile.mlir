@@ -14,11 +14,11 @@
 // CHECK: %[[NARROW:[a-z0-9_]+]] = arith.cmpi ule, %{{.+}}, %c16
 // CHECK: scf.if %[[NARROW]]
 // CHECK: scf.for %[[ROW:[a-z0-9_]+]] = %c0 to
-// Entries are added to one vector by turns with another one: none waits for the sum of the one before.
-// CHECK: scf.for %{{.+}} iter_args(%[[FIRST:[a-z0-9_]+]] = %{{.+}}, %[[SECOND:[a-z0-9_]+]] = %{{.+}}) -> (vector<8xf64>, vector<8xf64>)
-// CHECK: %[[AFTER:[a-z0-9_]+]] = vector.fma %{{.+}}, %{{.+}}, %[[FIRST]] : vector<8xf64>
-// CHECK-NEXT: scf.yield %[[SECOND]], %[[AFTER]]
-// CHECK: scf.for {{.+}} -> (vector<4xf64>, vector<4xf64>)
+// Entries are added to four vectors by turns: none waits for the sum of the one before.
+// CHECK: scf.for %{{.+}} step %c4 iter_args(%[[FIRST:[a-z0-9_]+]] = %{{.+}}, %[[SECOND:[a-z0-9_]+]] = {{.+}}) -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>)
+// CHECK: vector.fma %{{.+}}, %{{.+}}, %[[FIRST]] : vector<8xf64>
+// CHECK: vector.fma %{{.+}}, %{{.+}}, %[[SECOND]] : vector<8xf64>
+// CHECK: scf.for {{.+}} -> (vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>)
 // CHECK: vector.create_mask %{{.+}} : vector<8xi1>
 // CHECK: vector.maskedstore
 // CHECK: scf.for {{.+}} -> (vector<16xf64>)
@@ -37,7 +37,7 @@
 // CHECK: loop_annotation = #[[ROLLED:loop_annotation]]
 // CHECK: scf.if
 // CHECK: vector.create_mask %{{.+}} : vector<8xi1>
-// CHECK-NEXT: scf.for {{.+}} -> (vector<8xf64>, vector<8xf64>)
+// CHECK: scf.for {{.+}} -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>)
 // CHECK: vector.maskedstore
 // The loops cover all rows and columns of C, which the runtime guarantees; others would not be initialised.
 // CHECK: memref.store %{{.+}}, %[[C]][%[[ROW]], %{{.+}}]

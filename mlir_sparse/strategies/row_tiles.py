@@ -13,6 +13,7 @@ from mlir_sparse.loops.carry_values import LINE, PATH, carry
 from mlir_sparse.loops.complex_lanes import broadcast_pairs, crossed_start, joined_crossed
 from mlir_sparse.loops.effects import MemoryAccess, root_of
 from mlir_sparse.loops.emit_copies import copy_body
+from mlir_sparse.loops.emit_strips import whole_end
 from mlir_sparse.loops.emit_vectors import splat_number
 from mlir_sparse.loops.inner_loops import Line, line_of_copy
 from mlir_sparse.loops.model import ForLoop
@@ -25,8 +26,8 @@ from mlir_sparse.strategies.tile_sizes import TiledLines
 
 __all__ = ["RowTiles", "mark", "marked_in"]
 
-# Vectors of which a sum is waited for.
-_FEW = 1
+# Vectors of which a sum is waited for, and how many rows entries are added to by turns then.
+_FEW, _ROWS = 1, 4
 
 
 def mark(nest: OuterLoops) -> None:
@@ -119,9 +120,10 @@ class RowTiles(TiledLines):
         store_vector(tile, joined_crossed(row) if self.crossed else row, self.buffer, at)
 
     def _alternating(self, tile: Tile, row: ir.Value) -> ir.Value:
-        """Lets a loop over entries that adds to few vectors add to two rows by turns; returns their sum.
+        """Lets a loop over entries that adds to few vectors add to four rows by turns; returns their sum.
 
-        An entry waits for the sum of the one before, which takes as long as two entries or three.
+        An entry waits for the sum of the one before, which takes as long as four entries side by side. What is left of
+        groups of four is added to one of them.
         """
         loop, accumulated = ForLoop(result_maker(row)), self._accumulation()
         if tile.size > self.lanes * _FEW or accumulated is None or not _is_single(loop):
@@ -130,15 +132,23 @@ class RowTiles(TiledLines):
         # What is added to -0.0 stays what it is, also where it is 0.0 or -0.0.
         zero = accumulated.is_sum and build.is_float(kind)
 
-        def entry(here: ir.Value, first: ir.Value, second: ir.Value) -> list[ir.Value]:
-            (after,) = copy_body(loop.op, {loop.index: here, carried: first})
-            return [second, after]
+        def entry(here: ir.Value, reached: ir.Value) -> ir.Value:
+            (after,) = copy_body(loop.op, {loop.index: here, carried: reached})
+            return after
+
+        def group(first: ir.Value, *reached: ir.Value) -> list[ir.Value]:
+            places = [build.add(first, build.constant(place)) if place else first for place in range(_ROWS)]
+            return [entry(here, row) for here, row in zip(places, reached, strict=True)]
 
         with ir.InsertionPoint(loop.op):
             nothing = splat_number(kind, -0.0) if zero else accumulated.identity(kind)
-            rows = build.loop(loop.upper, [start, nothing], entry, loop.lower, like=loop.op)
+            end = whole_end(*loop.bounds, _ROWS)
+            rows = build.loop(end, [start, *[nothing] * (_ROWS - 1)], group, loop.lower, _ROWS, like=loop.op)
             build.keep_rolled(result_maker(rows[0]))
-            total = accumulated.joined(*rows)
+            halves = [accumulated.joined(*rows[at : at + 2]) for at in range(0, _ROWS, 2)]
+            total = accumulated.joined(*halves)
+            (total,) = build.loop(loop.upper, [total], lambda here, row: [entry(here, row)], end, like=loop.op)
+            build.keep_rolled(result_maker(total))
         loop.op.erase()
         return total
 
