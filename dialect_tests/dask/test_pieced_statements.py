@@ -95,13 +95,14 @@ def test_every_way_is_that_of_the_whole(data: Any) -> None:
         np.testing.assert_array_equal(_array(made.compute(scheduler="synchronous")), _array(wanted), err_msg=str(way))
 
 
-@settings(max_examples=15)
+@settings(max_examples=25)
 @given(st.data())
 def test_the_way_that_is_taken_is_that_of_the_whole(data: Any) -> None:
     text = data.draw(st.sampled_from(STATEMENTS))
     wholes, parts = _operands(text, data, square="S" in _indices(text))
+    along = data.draw(st.sampled_from([None, "i", "j", "k", "l"]))
     try:
-        found = ms.evaluate(text, **parts)
+        found = msd.evaluate(text, along=along, **parts)
     except ms.UnsupportedError:
         assume(False)
     wanted = _array(ms.evaluate(text, **wholes))

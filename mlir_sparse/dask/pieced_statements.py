@@ -22,7 +22,8 @@ from mlir_sparse.dask.operand_sketches import sketch_of_operand
 from mlir_sparse.dask.partitioned import from_tensor
 from mlir_sparse.dask.piece_graph import graph_of_pieces
 from mlir_sparse.dtypes import WIDE_TYPES
-from mlir_sparse.notation import Assignment, AssignOp, Semiring
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.notation import Assignment, AssignOp, Semiring, reads
 from mlir_sparse.notation.laws import PLUS_TIMES
 from mlir_sparse.plan.cut_steps import CutSteps, statement_with, steps_under
 from mlir_sparse.spec import Part, Rewriting
@@ -177,18 +178,28 @@ def _after(
         return None  # a part would be rounded where the statement does not round it
     first, known = list[MadeFirst](), dict(operands)
     for part in before:
-        made = _made(part, known, prod(len(ends) - 1 for ends in choice.bounds))
+        try:
+            made = _made(part, known, prod(len(ends) - 1 for ends in choice.bounds))
+        except UnsupportedError:  # of a part alone; the statement is computed in other ways
+            return None
         if made is None:
             return None
         first.append(made)
         known[part.target.tensor] = made.array
     rest = statement_with(statement, rewriting, before)
+    if not {cut.variable for cut in choice.cuts.cuts} <= _variables(rest):
+        return None  # it calls them otherwise
     read = {name: known[name] for name in rest.inputs}
     found, _ = ways(rest, read, out, PLUS_TIMES, along, optimize)
     if not found:
         return None
     best = found[0]
     return PiecedStatement(best.statement, best.operands, best.choice, (*first, *best.first), best.steps, best.repeated)
+
+
+def _variables(statement: Assignment) -> set[str]:
+    accesses = (statement.target, *reads(statement.value))
+    return {index.name for access in accesses for index in access.indices}
 
 
 def _are_of_one_type(operands: Mapping[str, Any]) -> bool:
