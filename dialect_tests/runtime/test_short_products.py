@@ -207,3 +207,17 @@ def test_calls_of_several_threads(native: bool) -> None:
     for one in running:
         one.join()
     assert (wrong, None if controls is None else controls.get()) == ([], before)
+
+
+@pytest.mark.usefixtures("native", "whatever_can_be_cut")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (7, 8, 9, 3), (15, 16, 17, 64), (64, 33, 100, 31), (3000, 32, 999, 5)])
+def test_threads_share_products_of_a_matrix_and_a_vector(sizes: tuple[int, int, int, int], dtype: str) -> None:
+    """Each has elements of the result of its own, whether the matrix is transposed or not."""
+    given = chained(*sizes, dtype=dtype)
+    kernel, expected = ms.compile(CHAIN, **given, optimize="auto"), chain_of(given)
+    for threads in (1, 2, 3):
+        for deterministic in (False, True):
+            limited = kernel.within(threads, deterministic)
+            for _ in range(3):  # small whole numbers: sums have no rounding
+                np.testing.assert_array_equal(limited(**given), expected)

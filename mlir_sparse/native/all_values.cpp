@@ -24,8 +24,8 @@ constexpr std::size_t kStreams = 8, kLine = 64;
 // How far ahead lines are asked for, beyond what processors see coming, in bytes.
 constexpr std::size_t kAhead = 1024;
 
-// Whether streams(begin, apart, length) says so of all pieces of so many bytes, of which each call has kStreams that are
-// `apart` from one another, and rest(begin, length) of what is left, which is asked first. They are asked of in no order.
+// Whether streams(begin, apart, length) says so of all pieces of so many bytes, of which each call has kStreams that
+// are `apart` from one another, and rest(begin, length) of what is left, which is asked first; in no other order.
 template <class Streams, class Rest>
 bool throughout(std::size_t bytes, const Streams &streams, const Rest &rest) {
   constexpr std::size_t kPiece = 2048;
@@ -101,7 +101,8 @@ MLIR_SPARSE_INLINE bool of_streams(const char *values, std::size_t apart, std::s
 
 template <class Body>
 struct Streams {
-  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) const {
+  MLIR_SPARSE_INLINE bool operator()(const char *values, std::size_t apart, std::size_t bytes,
+                                     const char *pattern) const {
     return of_streams<Body, kStreams>(values, apart, bytes, pattern);
   }
 };
@@ -158,12 +159,14 @@ bool by_plain_vectors(const char *values, std::size_t apart, std::size_t bytes, 
 
 #if defined(__GNUC__) && defined(__x86_64__)
 template <class Body>
-__attribute__((target("avx2"))) bool by_avx2(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) {
+__attribute__((target("avx2"))) bool by_avx2(const char *values, std::size_t apart, std::size_t bytes,
+                                             const char *pattern) {
   return Body{}(values, apart, bytes, pattern);
 }
 
 template <class Body>
-__attribute__((target("avx512f"))) bool by_avx512(const char *values, std::size_t apart, std::size_t bytes, const char *pattern) {
+__attribute__((target("avx512f"))) bool by_avx512(const char *values, std::size_t apart, std::size_t bytes,
+                                                  const char *pattern) {
   return Body{}(values, apart, bytes, pattern);
 }
 #endif

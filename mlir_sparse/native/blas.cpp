@@ -13,6 +13,8 @@
 #include <pybind11/pybind11.h>
 
 #include "module.hpp"
+#include "pack_threads.hpp"
+#include "threads.hpp"
 
 namespace py = pybind11;
 
@@ -49,16 +51,18 @@ class Product {
         rows_(static_cast<Int>(sizes.rows)),
         summed_(static_cast<Int>(sizes.summed)),
         columns_(static_cast<Int>(sizes.columns)),
+        left_row_(static_cast<Int>(sizes.left_row)),
         turns_left_(sizes.turns_left),
         turns_right_(sizes.turns_right) {}
 
   void run(const T *left, const T *right, T *result) const {
     const T one = 1, zero = 0;
     const Factor times = Number<T>::of(one), before = Number<T>::of(zero);
-    const Int left_row = turns_left_ ? rows_ : summed_, right_row = turns_right_ ? summed_ : columns_;
+    const Int own_row = turns_left_ ? rows_ : summed_, left_row = left_row_ ? left_row_ : own_row;
+    const Int right_row = turns_right_ ? summed_ : columns_;
     if (!columns_) {
       const Int down = turns_left_ ? summed_ : rows_;
-      reinterpret_cast<Gemv>(functions_.gemv)(kByRows, turned(turns_left_), down, left_row, times, left, left_row, right,
+      reinterpret_cast<Gemv>(functions_.gemv)(kByRows, turned(turns_left_), down, own_row, times, left, left_row, right,
                                               1, before, result, 1);
     } else if (left == right && rows_ == columns_ && turns_left_ != turns_right_) {
       // A matrix and its transpose: half of the product, as NumPy makes it.
@@ -76,7 +80,7 @@ class Product {
 
  private:
   const BlasFunctions &functions_;
-  Int rows_, summed_, columns_;
+  Int rows_, summed_, columns_, left_row_;
   bool turns_left_, turns_right_;
 };
 
@@ -162,11 +166,34 @@ std::int64_t BlasProduct::item() const {
 }
 
 void BlasProduct::run(const void *left, const void *right, void *result) const {
+  constexpr std::int64_t kTogether = 8;  // elements of a result that BLAS and caches take together
+  const auto groups = static_cast<std::size_t>(sizes_.rows / kTogether);
+  const auto entries = static_cast<std::size_t>(sizes_.rows * sizes_.summed);
+  const std::size_t work = entries / std::max<std::size_t>(chunk_work(), 1);
+  std::size_t parts = 1;
+  if (!sizes_.columns && !limits().deterministic) parts = std::min({groups, work, thread_limit()});
+  if (parts < 2) return run_part(0, sizes_.rows, left, right, result);
+  const auto begins = even_parts(groups, parts);
+  in_parallel(parts, [&](std::size_t part) {
+    const auto begin = static_cast<std::int64_t>(begins[part]) * kTogether;
+    const auto end = part + 1 < parts ? static_cast<std::int64_t>(begins[part + 1]) * kTogether : sizes_.rows;
+    run_part(begin, end, left, right, result);
+  });
+}
+
+// Writes some elements of the product of a matrix and a vector, or all of one.
+void BlasProduct::run_part(std::int64_t begin, std::int64_t end, const void *left, const void *right,
+                           void *result) const {
+  Sizes sizes = sizes_;
+  sizes.rows = end - begin;
+  sizes.left_row = sizes_.turns_left ? sizes_.rows : sizes_.summed;
+  const void *from = static_cast<const char *>(left) + begin * (sizes_.turns_left ? 1 : sizes_.summed) * item();
+  void *into = static_cast<char *>(result) + begin * item();
   switch (element_) {
-    case Element::kF32: return multiply<float>(functions_, sizes_, left, right, result);
-    case Element::kF64: return multiply<double>(functions_, sizes_, left, right, result);
-    case Element::kC64: return multiply<std::complex<float>>(functions_, sizes_, left, right, result);
-    case Element::kC128: return multiply<std::complex<double>>(functions_, sizes_, left, right, result);
+    case Element::kF32: return multiply<float>(functions_, sizes, from, right, into);
+    case Element::kF64: return multiply<double>(functions_, sizes, from, right, into);
+    case Element::kC64: return multiply<std::complex<float>>(functions_, sizes, from, right, into);
+    case Element::kC128: return multiply<std::complex<double>>(functions_, sizes, from, right, into);
   }
 }
 
@@ -189,7 +216,7 @@ void register_blas(py::module_ &module) {
                        std::int64_t rows, std::int64_t summed, std::int64_t columns, bool turns_left,
                        bool turns_right) {
              return BlasProduct(std::move(threads), functions, element_of(kind),
-                                {rows, summed, columns, turns_left, turns_right});
+                                {rows, summed, columns, turns_left, turns_right, 0});
            }),
            py::arg("threads"), py::arg("functions"), py::arg("kind"), py::arg("rows"), py::arg("summed"),
            py::arg("columns"), py::arg("turns_left"), py::arg("turns_right"));

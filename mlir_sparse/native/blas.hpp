@@ -66,6 +66,7 @@ class BlasProduct {
   struct Sizes {
     std::int64_t rows, summed, columns;  // columns is 0 for a vector
     bool turns_left, turns_right;
+    std::int64_t left_row = 0;  // elements from one row of the left operand to the next; 0 for those that it has
   };
   BlasProduct(std::shared_ptr<BlasThreads> threads, BlasFunctions functions, Element element, Sizes sizes);
 
@@ -76,10 +77,12 @@ class BlasProduct {
   std::int64_t right_bytes() const { return sizes_.summed * columns() * item(); }
   std::int64_t result_bytes() const { return sizes_.rows * columns() * item(); }
 
-  // Writes the product. The GIL is not needed.
+  // Writes the product: that of a matrix and a vector on as many threads as the call may take, each with elements of
+  // its own, so that none of them waits for work in between. The GIL is not needed.
   void run(const void *left, const void *right, void *result) const;
 
  private:
+  void run_part(std::int64_t begin, std::int64_t end, const void *left, const void *right, void *result) const;
   std::int64_t item() const;
   std::int64_t columns() const { return sizes_.columns ? sizes_.columns : 1; }
 
