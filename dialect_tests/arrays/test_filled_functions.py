@@ -280,3 +280,21 @@ def test_element_types_change() -> None:
             wanted = dense.astype(target)
         exact = np.isfinite(dense) & (np.abs(dense) < 100)
         np.testing.assert_array_equal(found.to_numpy()[exact], wanted[exact])
+
+
+def test_functions_of_the_array_api() -> None:
+    for dense, tensor, rng in drawn(20, 8):
+        if dense.dtype == np.float16 or (dense.dtype.kind == "c" and not np.isfinite(dense).all()):
+            continue
+        axis = int(rng.integers(dense.ndim))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            check(ms.xp.cumulative_sum(tensor, axis=axis), np.cumsum(dense, axis=axis), dense)
+            longer = ms.xp.cumulative_prod(tensor, axis=axis, include_initial=True)
+            check(longer[(slice(None),) * axis + (slice(1, None),)], np.cumprod(dense, axis=axis), dense)
+            check(ms.xp.linalg.vecdot(tensor, tensor), np.sum(np.conjugate(dense) * dense, axis=-1), dense)
+            if dense.dtype.kind == "f":
+                norm = np.linalg.norm(dense.reshape(-1))
+                np.testing.assert_allclose(ms.xp.linalg.vector_norm(tensor), norm, rtol=1e-5)
+        assert ms.xp.empty_like(tensor).shape == dense.shape
+        assert tensor.__array_namespace__() is ms.xp

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays import dense_sequences, numpy_functions, rearranged_entries
+from mlir_sparse.arrays.axis_arguments import axis_of
 from mlir_sparse.arrays.entry_lists import EntryList
 from mlir_sparse.arrays.filled import filled_order, filled_products, filled_reductions
 from mlir_sparse.arrays.filled.filled_elements import filled_entries, is_sparse, map_elements
@@ -238,6 +239,22 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     raise UnsupportedError(f"expected a norm without singular values, but got ord={ord!r}: use A.to_numpy()")
 
 
+def _cumulative(ufunc: np.ufunc) -> Function:
+    """Returns the array API's function: an axis where there are several, and the identity before all if asked for."""
+
+    def apply(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
+        if axis is None and x.ndim > 1:
+            raise RankError(f"expected axis= for running sums of {x.ndim} dimensions, but got none")
+        along = axis_of(0 if axis is None else axis, x.ndim)
+        found = filled_order.running(ufunc, x, along, dtype)
+        if not include_initial:
+            return found
+        shape = tuple(1 if at == along else extent for at, extent in enumerate(x.shape))
+        return np.concatenate([np.full(shape, ufunc.identity, found.dtype), found], along)
+
+    return apply
+
+
 def _shares(function: Function, a: Any, b: Any) -> bool:
     left, right = (one.stored if isinstance(one, FilledTensor) else one for one in (a, b))
     return bool(function(left, right))
@@ -295,6 +312,15 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.cumsum": lambda a, axis=None, dtype=None: filled_order.running(np.add, a, axis, dtype),
     "np.cumprod": lambda a, axis=None, dtype=None: filled_order.running(np.multiply, a, axis, dtype),
     "np.outer": _outer,
+    "np.cumulative_sum": _cumulative(np.add),
+    "np.cumulative_prod": _cumulative(np.multiply),
+    "np.linalg.vector_norm": lambda x, /, *, axis=None, keepdims=False, ord=2: _norm(
+        x if axis is not None or x.ndim == 1 else x.reshape(-1), ord, axis, keepdims
+    ),
+    "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": _norm(
+        x, ord, (x.ndim - 2, x.ndim - 1), keepdims
+    ),
+    "np.linalg.vecdot": lambda x1, x2, /, *, axis=-1: np.sum(np.conjugate(x1) * x2, axis=axis),
     # products
     "np.matmul": filled_products.matmul,
     "np.linalg.matmul": filled_products.matmul,
@@ -334,6 +360,9 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.broadcast_arrays": _broadcast_arrays,
     # new tensors, and properties
     "np.zeros_like": lambda a, dtype=None, order="K", subok=True, shape=None: np.zeros_like(
+        a.stored, dtype=dtype, shape=shape
+    ),
+    "np.empty_like": lambda a, dtype=None, order="K", subok=True, shape=None: np.zeros_like(
         a.stored, dtype=dtype, shape=shape
     ),
     "np.full_like": _full_like,

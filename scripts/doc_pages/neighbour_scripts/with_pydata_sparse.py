@@ -19,6 +19,10 @@ for function in (np.sin, lambda x: x.sum(axis=2), lambda x: x.transpose((2, 0, 1
 flat = sparse.GCXS.from_numpy(theirs.todense()[0])
 print(ms.tensor(flat).format, np.allclose(ms.tensor(flat) @ np.ones(50), flat @ np.ones(50)))
 
+# A fill value goes along, and comes back.
+filled = ms.tensor(sparse.COO.from_numpy(np.array([[np.inf, 2.0], [3.0, np.inf]]), fill_value=np.inf))
+print(type(filled).__name__, filled.min(axis=0), (filled + 1).to("pydata").fill_value)
+
 # Statements that pydata/sparse has no function for, on its own arrays.
 C, D = np.ones((40, 4)), np.ones((50, 4))
 M = ms.evaluate("M(i,r) = T(i,j,k) * C(j,r) * D(k,r)", T=theirs, C=C, D=D)
