@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -487,3 +489,22 @@ def test_terms_without_a_variable_are_summed_as_often_as_others(text: str) -> No
     np.testing.assert_allclose(ms.einsum("ij->j", L), full.sum(axis=0))
     np.testing.assert_allclose(ms.lazy(L).sum(axis=0).compute(), full.sum(axis=0))
     np.testing.assert_allclose(ms.evaluate("s = M(i)", M=ms.define("M(i) = L(i,j)", L=L)), full.sum())
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_kernels_over_defined_tensors_are_pickled(elsewhere: bool) -> None:
+    U, x = np.arange(6.0).reshape(3, 2), np.arange(3.0)
+    low = ms.define("A(i,j) = U(i,k) * V(j,k)", U=U, V=U)
+    rows = ms.define("G(i,j) = B(P(i), j)", B=ms.tensor(np.eye(3)), P=np.array([2, 0, 1]))
+    filled = ms.tensor(np.where(np.eye(3) > 0, 5.0, 2.0), fill_value=2.0)
+    for operand, dense in ((low, U @ U.T), (rows, np.eye(3)[[2, 0, 1]]), (filled, filled.to_numpy())):
+        kernel = ms.compile("y(i) = A(i,j) * x(j)", A=operand, x=x)
+        sent = pickle.dumps((kernel, operand, x))
+        if elsewhere:
+            code = "import pickle, sys; k, A, x = pickle.load(sys.stdin.buffer); print(*k(A=A, x=x))"
+            run = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True, check=True)
+            found = np.array(run.stdout.split(), float)
+        else:
+            again, _, _ = pickle.loads(sent)
+            found = again(A=operand, x=x)
+        np.testing.assert_array_equal(found, dense @ x)

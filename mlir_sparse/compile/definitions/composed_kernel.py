@@ -72,6 +72,13 @@ class ComposedKernel(CompiledKernel):
         self._wanted = tuple(map(self._signatures.get, self.parameters))
         self._places = () if self._has_vectors else _places(call, self._order, self._signatures)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Tensors with gaps are known by identity, and their kernel is compiled again where one comes.
+        return {**self.__dict__, "_with_gaps": None, "_has_gaps": False, "_instead": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _with_gaps=WeakSet())
+
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the result; see `Kernel`.
 

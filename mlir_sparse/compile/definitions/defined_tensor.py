@@ -111,7 +111,13 @@ class Signature:
     def of(cls, key: object) -> Signature:
         """Returns the signature for a key."""
         with cls._lock:
-            return cls._known.setdefault(key, cls())
+            return cls._known.setdefault(key, cls(key))
+
+    def __init__(self, key: object) -> None:
+        self._key = key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Signature.of, (self._key,)
 
 
 class DefinedTensor(DefinedOperators):
