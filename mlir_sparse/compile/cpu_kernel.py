@@ -319,9 +319,9 @@ class Kernel(PortableKernel):
             CompileError: if MLIR fails.
 
         >>> import mlir_sparse as ms
-        >>> product = ms.compile("y(i) = A(i,j) * x(j)", A="c128[?,?] CSR", x="c128[?]")
-        >>> print(*[remark for remark in product.remarks() if not remark.applied])
-        sum-rows: not applied to j, because its sum is of c128, which vectors do not hold
+        >>> sines = ms.compile("y(i) = sin(A(i,j))", A="f64[?,?] CSR")
+        >>> print(*[remark for remark in sines.remarks() if not remark.applied])
+        sum-rows: not applied to j, because vectors of entries have no math.sin of f64
         """
         return self._declared.remarks
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mlir_sparse.encoding import LevelFormat, TensorType
+from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import Access, Apply, Binary, BinaryOp, Call, Expr, Literal, Monoid
 from mlir_sparse.notation.entry_functions import COMBINING
 from mlir_sparse.notation.semiring import MONOIDS
@@ -71,7 +71,7 @@ def _by_rows(step: Generic, stored: Access, types: Types) -> bool:
         return False
     *outer, last = kind.level_types
     variables = tuple(stored.subscripts[dim] for dim in kind.level_order)
-    entries = last.format is LevelFormat.COMPRESSED and last.unique
+    entries = last.has_adjacent_lists and last.unique
     full = all(level.functions.has_full_loop for level in outer)
     plain = not step.frames and not step.extents and step.sampled is None and step.in_order
     loops = step.loops == variables and step.reductions == variables[-1:] and step.target.subscripts == variables[:-1]
