@@ -117,6 +117,17 @@ def test_parts_beyond_narrow_coordinates_have_wider_ones() -> None:
     assert A[:, places[:256]].encoding.crd_width == 8
 
 
+@pytest.mark.parametrize("width", [8, 16, 32])
+@pytest.mark.parametrize("beyond", [0, 1, 256, 2**16, 2**32])
+def test_places_beyond_what_coordinates_count_to_have_no_entry(width: int, beyond: int) -> None:
+    kind = f"#sparse_tensor.encoding<{{ map = (i, j) -> (i : dense, j : compressed), crdWidth = {width} }}>"
+    A = ms.tensor((np.array([[0, 1], [44, 7]]), np.array([5.0, 6.0])), kind, shape=(2, 2**33))
+    wanted = 5.0 if beyond == 0 else 0.0
+    assert A.encoding.crd_width == width
+    assert A[0, 44 + beyond] == wanted
+    assert A[[0, 1], [44 + beyond, 7]].to_numpy().tolist() == [wanted, 6]
+
+
 def test_an_axis_longer_than_memory_is_not_numbered() -> None:
     A = ms.tensor((np.array([[0, 1, 1], [5, 2**40, 2**50]]), np.arange(1.0, 4)), "CSR", shape=(2, 2**60))
     assert A[:, [2**50, 5]].to_numpy().tolist() == [[0, 1], [3, 0]]

@@ -44,7 +44,7 @@ def numpys(function: Callable[..., Any], *operands: Any) -> Any:
     """Returns NumPy's result, or the kind of its refusal."""
     try:
         return function(*operands)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last of numbers beyond the array's type
         return None
 
 

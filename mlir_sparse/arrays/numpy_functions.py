@@ -25,6 +25,7 @@ from mlir_sparse.arrays.einsum import einsum, einsum_path
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.norms import norm
+from mlir_sparse.arrays.reduction_table import reduction_functions
 from mlir_sparse.errors import RankError
 from mlir_sparse.tensor import SparseTensor
 
@@ -35,39 +36,6 @@ Function = Callable[..., Any]
 
 def _result_type(*given: Any) -> np.dtype[Any]:
     return np.result_type(*(value.dtype if isinstance(value, SparseTensor) else value for value in given))
-
-
-def _reduction(ufunc: np.ufunc) -> Function:
-    def apply(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        return reductions.reduced(ufunc, a, axis, dtype=dtype, keepdims=keepdims)
-
-    return apply
-
-
-def _truth(ufunc: np.ufunc) -> Function:
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reductions.reduced(ufunc, a, axis, keepdims=keepdims)
-
-    return apply
-
-
-def _position(largest: bool) -> Function:
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return reductions.position(largest, a, axis, keepdims=keepdims)
-
-    return apply
-
-
-def _deviation(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-    return np.sqrt(reductions.variance(a, axis, ddof=ddof, keepdims=keepdims))
-
-
-def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    return reductions.mean(a, axis, dtype=dtype, keepdims=keepdims)
-
-
-def _variance(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-    return reductions.variance(a, axis, ddof=ddof, keepdims=keepdims)
 
 
 def _shares(function: Function, a: Any, b: Any) -> bool:
@@ -127,17 +95,7 @@ def _astype(x: SparseTensor, dtype: Any, /, *, copy: bool = True, device: Any = 
 
 FUNCTIONS: dict[str, Function] = {
     # reductions
-    "np.sum": _reduction(np.add),
-    "np.prod": _reduction(np.multiply),
-    "np.max": _truth(np.maximum),
-    "np.min": _truth(np.minimum),
-    "np.any": _truth(np.logical_or),
-    "np.all": _truth(np.logical_and),
-    "np.mean": _mean,
-    "np.var": _variance,
-    "np.std": _deviation,
-    "np.argmax": _position(True),
-    "np.argmin": _position(False),
+    **reduction_functions(reductions),
     "np.count_nonzero": lambda a, axis=None, *, keepdims=False: reductions.count_nonzero(a, axis, keepdims=keepdims),
     "np.trace": lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2),
     "np.linalg.norm": norm,

@@ -6,6 +6,7 @@ each group, with one zero for all missing entries, so that nothing becomes dense
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -26,7 +27,7 @@ from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, Unsuppo
 from mlir_sparse.notation import Assignment, IndexVar, Reduce, ReduceOp
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["count_nonzero", "mean", "position", "reduced", "variance"]
+__all__ = ["averaged_type", "count_nonzero", "mean", "mean_by", "position", "reduced", "variance"]
 
 # Ufuncs for which one zero has the effect of many.
 _IDEMPOTENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.multiply, np.logical_and, np.logical_or)
@@ -170,23 +171,29 @@ def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = Fa
 
 def mean(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
     """Returns the average over axes, in f64 for integers."""
-    count = prod(tensor.shape[axis] for axis in axes_of(axis, tensor.ndim))
-    kind = _averaged(tensor.dtype) if dtype is None else numpy_dtype(dtype)
+    return mean_by(reduced, tensor, axis, keepdims=keepdims, dtype=dtype)
+
+
+def mean_by(sum_of: Callable[..., Any], tensor: Any, axis: Any, *, keepdims: bool, dtype: Any) -> Any:
+    """Returns the average over axes of what a function reduces, in f64 for integers."""
+    count = prod(tensor.shape[at] for at in axes_of(axis, tensor.ndim))
+    kind = averaged_type(tensor.dtype) if dtype is None else numpy_dtype(dtype)
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
-    total = reduced(np.add, tensor, axis, keepdims=keepdims, dtype=wide)
+    total = sum_of(np.add, tensor, axis, keepdims=keepdims, dtype=wide)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = total / np.asarray(count, wide)[()]
     return found.astype(kind) if found.dtype != kind else found
 
 
-def _averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def averaged_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the element type of averages."""
     return np.dtype(np.float64) if dtype.kind in "iub" else dtype
 
 
 def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
     """Returns the average of squared distances from the mean, over axes."""
     axes = axes_of(axis, tensor.ndim)
-    kind = _averaged(tensor.dtype)
+    kind = averaged_type(tensor.dtype)
     groups = grouped(tensor.astype(kind), axes)
     real = np.zeros(0, kind).real.dtype
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "pack_threads.hpp"
+#include "pack_values.hpp"
 
 namespace mlir_sparse {
 namespace {
 
 constexpr std::size_t kFew = 24;  // so many are inserted in order faster than sorted
-
-struct Bytes16 {
-  std::uint64_t low, high;
-};
 
 using Chosen = std::pair<std::int64_t, std::int64_t>;  // the new coordinate, and where the entry was
 
@@ -84,23 +81,11 @@ void write_chosen(const Rows &rows, const char *values, std::int64_t bytes, cons
                   const std::int64_t *starts, char *coordinates_out, char *values_out) {
   with_coordinates(rows, [&](const auto *coordinates) {
     using C = std::remove_const_t<std::remove_pointer_t<decltype(coordinates)>>;
-    const auto as = [&](auto value) {
+    with_itemsize(bytes, [&](auto value) {
       using V = decltype(value);
       write_as(rows, coordinates, reinterpret_cast<const V *>(values), by, starts,
                reinterpret_cast<C *>(coordinates_out), reinterpret_cast<V *>(values_out));
-    };
-    switch (bytes) {
-      case 1:
-        return as(std::uint8_t{});
-      case 2:
-        return as(std::uint16_t{});
-      case 4:
-        return as(std::uint32_t{});
-      case 8:
-        return as(std::uint64_t{});
-      default:
-        return as(Bytes16{});
-    }
+    });
   });
 }
 
@@ -108,12 +93,12 @@ void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_
                   std::int64_t *found) {
   const auto parts = even_parts(static_cast<size_t>(count), thread_count(static_cast<size_t>(count)));
   with_coordinates(rows, [&](const auto *coordinates) {
-    using C = std::remove_const_t<std::remove_pointer_t<decltype(coordinates)>>;
     in_parallel(parts.size() - 1, [&](size_t part) {
       for (size_t k = parts[part]; k < parts[part + 1]; ++k) {
-        const C *end = coordinates + rows.begins[lines[k] + 1], *begin = coordinates + rows.begins[lines[k]];
-        const C *at = std::lower_bound(begin, end, static_cast<C>(wanted[k]));
-        found[k] = at < end && *at == static_cast<C>(wanted[k]) ? at - coordinates : -1;
+        // An extent may be beyond what coordinates of this width count to: they are compared as wide numbers.
+        const auto *end = coordinates + rows.begins[lines[k] + 1], *begin = coordinates + rows.begins[lines[k]];
+        const auto *at = std::lower_bound(begin, end, wanted[k], [](auto c, std::int64_t w) { return c < w; });
+        found[k] = at < end && *at == wanted[k] ? at - coordinates : -1;
       }
     });
   });

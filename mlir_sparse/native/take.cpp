@@ -7,13 +7,10 @@
 #include <type_traits>
 
 #include "pack_threads.hpp"
+#include "pack_values.hpp"
 
 namespace mlir_sparse {
 namespace {
-
-struct Bytes16 {
-  std::uint64_t low, high;
-};
 
 template <class F>
 auto with_places(const Places &places, F &&f) {
@@ -73,20 +70,8 @@ bool take_part(const char *source, std::uint64_t rows, std::int64_t bytes, const
     using E = decltype(element);
     return take_elements(reinterpret_cast<const E *>(source), rows, places, begin, end, reinterpret_cast<E *>(out));
   };
-  switch (bytes) {
-    case 1:
-      return as(std::uint8_t{});
-    case 2:
-      return as(std::uint16_t{});
-    case 4:
-      return as(std::uint32_t{});
-    case 8:
-      return as(std::uint64_t{});
-    case 16:
-      return as(Bytes16{});
-    default:
-      return take_lines(source, rows, bytes, places, begin, end, out);
-  }
+  if (bytes < 1 || bytes > 16 || (bytes & (bytes - 1)) != 0) return take_lines(source, rows, bytes, places, begin, end, out);
+  return with_itemsize(bytes, as);
 }
 
 size_t threads_for(std::int64_t count, std::int64_t bytes) {

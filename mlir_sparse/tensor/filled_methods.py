@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from mlir_sparse.errors import OperandError, RankError, UnsupportedError
-from mlir_sparse.tensor.python_operators import perform
+from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
+from mlir_sparse.tensor.python_operators import array_namespace, perform
 
 __all__ = ["FilledMethods"]
 
 
-class FilledMethods(np.lib.mixins.NDArrayOperatorsMixin):
+class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
     """The methods of arrays, with NumPy's meaning: missing elements are the fill value.
 
     Results have a fill value of their own: what the function gives for the fill values of its operands. Where that is
@@ -48,18 +49,13 @@ class FilledMethods(np.lib.mixins.NDArrayOperatorsMixin):
         Raises:
             UnsupportedError: for a version that it does not know.
         """
-        found = perform("namespace")
-        if api_version is not None and not "2021.12" <= api_version <= found.__array_api_version__:
-            raise UnsupportedError(
-                f"expected a version of the array API up to {found.__array_api_version__}, but got {api_version!r}"
-            )
-        return found
+        return array_namespace(api_version)
 
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if _is_no_array(other) else super().__eq__(other)
+        return NotImplemented if is_no_array(other) else super().__eq__(other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if _is_no_array(other) else super().__ne__(other)
+        return NotImplemented if is_no_array(other) else super().__ne__(other)
 
     def __getitem__(self, key: Any) -> Any:
         return perform("filled_item", self, key)
@@ -69,41 +65,6 @@ class FilledMethods(np.lib.mixins.NDArrayOperatorsMixin):
             "expected a tensor to be read, but got an assignment to its elements: its structure never changes. "
             "use np.where(mask, value, A)"
         )
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[number] for number in range(len(self)))
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(np.any(self == value))
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise OperandError(
-                f"expected one element to be true or false, but got shape {self.shape}: use A.any() or A.all()"
-            )
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def item(self) -> Any:
-        """Returns the only element as a number of Python's.
-
-        Raises:
-            RankError: for another number of elements than one.
-        """
-        if self.size != 1:
-            raise RankError(f"expected a tensor of one element, but got shape {self.shape}")
-        return self[(0,) * self.ndim].item()
 
     @property
     def ndim(self) -> int:
@@ -248,7 +209,3 @@ def _outranks(operand: Any) -> bool:
 def _priority(kind: type) -> float:
     priority = getattr(kind, "__array_priority__", 0.0)
     return float(priority) if isinstance(priority, int | float) else 0.0
-
-
-def _is_no_array(value: object) -> bool:
-    return value is None or value is NotImplemented or isinstance(value, str | bytes | type)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
-from mlir_sparse.errors import DenseCopyWarning, OperandError, RankError, StorageError, UnsupportedError
+from mlir_sparse.errors import DenseCopyWarning, OperandError, RankError, StorageError
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
-from mlir_sparse.tensor.python_operators import perform
+from mlir_sparse.tensor.python_operators import array_namespace
 
 if TYPE_CHECKING:
     from mlir_sparse.device import Device
@@ -85,12 +85,7 @@ class LibraryMethods(ArrayMethods):
         Raises:
             UnsupportedError: for a version that it does not know.
         """
-        found = perform("namespace")
-        if api_version is not None and not "2021.12" <= api_version <= found.__array_api_version__:
-            raise UnsupportedError(
-                f"expected a version of the array API up to {found.__array_api_version__}, but got {api_version!r}"
-            )
-        return found
+        return array_namespace(api_version)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Returns `to(device)`, by the array API's name; `stream` is not needed."""

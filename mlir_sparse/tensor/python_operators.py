@@ -6,20 +6,20 @@ Kernels compute the results. This room is below the kernels, so the package, whe
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from mlir_sparse.errors import OperandError, RankError, SparseError, UnsupportedError
+from mlir_sparse.errors import OperandError, SparseError, UnsupportedError
+from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
 from mlir_sparse.tensor.borders.dense_arrays import is_array_source
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["Operators", "install", "perform"]
+__all__ = ["Operators", "array_namespace", "install", "perform"]
 
 _installed: dict[str, Callable[..., Any]] = {}
 _found_by: list[Callable[[], Mapping[str, Callable[..., Any]]]] = []
@@ -155,7 +155,21 @@ def _methods(ufunc: np.ufunc) -> tuple[_Method, _Method]:
     )
 
 
-class Operators:
+def array_namespace(api_version: str | None) -> Any:
+    """Returns the array API's namespace on tensors, `ms.xp`.
+
+    Raises:
+        UnsupportedError: for a version that it does not know.
+    """
+    found = perform("namespace")
+    if api_version is not None and not "2021.12" <= api_version <= found.__array_api_version__:
+        raise UnsupportedError(
+            f"expected a version of the array API up to {found.__array_api_version__}, but got {api_version!r}"
+        )
+    return found
+
+
+class Operators(AsSequences):
     """The operators of arrays, with NumPy's meaning; results are new.
 
     `+ - * / // % **`, `@`, comparisons, `& | ^ ~`, `abs` and indexing take tensors,
@@ -215,10 +229,10 @@ class Operators:
         return _product(other, self)
 
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if _is_no_array(other) else _elementwise(np.equal, self, other)
+        return NotImplemented if is_no_array(other) else _elementwise(np.equal, self, other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if _is_no_array(other) else _elementwise(np.not_equal, self, other)
+        return NotImplemented if is_no_array(other) else _elementwise(np.not_equal, self, other)
 
     # Like NumPy's arrays, objects that compare element by element are no keys.
     __hash__ = None  # type: ignore[assignment]
@@ -243,47 +257,3 @@ class Operators:
             "expected a tensor to be read, but got an assignment to its elements: its structure never changes. "
             "write A.storage.values[...] for new values of stored entries, or use np.where(mask, value, A)"
         )
-
-    def __len__(self) -> int:
-        return _shape(self)[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[number] for number in range(len(self)))
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(np.any(self == value))
-
-    def __bool__(self) -> bool:
-        if math.prod(_shape(self)) != 1:
-            raise OperandError(
-                f"expected one element to be true or false, but got shape {_shape(self)}: use A.any() or A.all()"
-            )
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def item(self) -> Any:
-        """Returns the only element as a number of Python's.
-
-        Raises:
-            RankError: for another number of elements than one.
-        """
-        if math.prod(_shape(self)) != 1:
-            raise RankError(f"expected a tensor of one element, but got shape {_shape(self)}")
-        return perform("reduce", np.add, self).item()
-
-
-def _shape(tensor: Any) -> tuple[int, ...]:
-    shape: tuple[int, ...] = tensor.shape
-    return shape
-
-
-def _is_no_array(value: object) -> bool:
-    return value is None or value is NotImplemented or isinstance(value, str | bytes | type)

@@ -13,6 +13,7 @@ from mlir_sparse.arrays.entry_lists import EntryList
 from mlir_sparse.arrays.filled import filled_order, filled_products, filled_reductions
 from mlir_sparse.arrays.filled.filled_elements import filled_entries, is_sparse, map_elements
 from mlir_sparse.arrays.filled.moved_entries import joined, moved
+from mlir_sparse.arrays.reduction_table import reduction_functions, root
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.fill_values import WAY_OUT, is_filling, no_fill
@@ -57,44 +58,8 @@ def _mapping(function: Function, count: int = 1) -> Function:
     return apply
 
 
-def _reduction(ufunc: np.ufunc) -> Function:
-    def apply(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        return filled_reductions.reduced(ufunc, a, axis, dtype=dtype, keepdims=keepdims)
-
-    return apply
-
-
-def _plain_reduction(ufunc: np.ufunc) -> Function:
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return filled_reductions.reduced(ufunc, a, axis, keepdims=keepdims)
-
-    return apply
-
-
-def _position(largest: bool) -> Function:
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return filled_reductions.position(largest, a, axis, keepdims=keepdims)
-
-    return apply
-
-
-def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    return filled_reductions.mean(a, axis, dtype=dtype, keepdims=keepdims)
-
-
-def _variance(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-    return filled_reductions.variance(a, axis, ddof=ddof, keepdims=keepdims)
-
-
 def _nan_variance(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
     return filled_reductions.nan_variance(a, axis, ddof=ddof, keepdims=keepdims)
-
-
-def _root(function: Function) -> Function:
-    def apply(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        return np.sqrt(function(a, axis, ddof=ddof, keepdims=keepdims))
-
-    return apply
 
 
 def _without_nan(value: Any) -> Function:
@@ -117,7 +82,7 @@ def _nan_reduction(ufunc: np.ufunc, value: Any) -> Function:
 def _nan_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     total = _nan_reduction(np.add, 0)(a, axis, dtype, keepdims=keepdims)
     if a.dtype.kind not in "fcV":
-        return _mean(a, axis, dtype, keepdims=keepdims)
+        return filled_reductions.mean(a, axis, dtype=dtype, keepdims=keepdims)
     counts = np.sum(map_elements(_is_number, [a], "nanmean"), axis=axis, dtype=np.int64, keepdims=keepdims)
     if np.any(counts == 0):
         filled_reductions.warn_of_none("Mean of empty slice")
@@ -287,17 +252,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     **{f"np.{name}": _joining(f"np.{name}") for name in _JOINING.split()},
     **{f"np.{name}": function for name, function in _MAPPING.items()},
     # reductions
-    "np.sum": _reduction(np.add),
-    "np.prod": _reduction(np.multiply),
-    "np.max": _plain_reduction(np.maximum),
-    "np.min": _plain_reduction(np.minimum),
-    "np.any": _plain_reduction(np.logical_or),
-    "np.all": _plain_reduction(np.logical_and),
-    "np.mean": _mean,
-    "np.var": _variance,
-    "np.std": _root(_variance),
-    "np.argmax": _position(True),
-    "np.argmin": _position(False),
+    **reduction_functions(filled_reductions),
     "np.count_nonzero": _count_nonzero,
     "np.trace": lambda a, offset=0, axis1=0, axis2=1: a.diagonal(offset, axis1, axis2).sum(axis=-1),
     "np.linalg.trace": lambda x, /, *, offset=0: x.diagonal(offset, -2, -1).sum(axis=-1),
@@ -308,7 +263,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.nanmax": _nan_extreme(np.fmax),
     "np.nanmin": _nan_extreme(np.fmin),
     "np.nanvar": _nan_variance,
-    "np.nanstd": _root(_nan_variance),
+    "np.nanstd": root(_nan_variance),
     "np.cumsum": lambda a, axis=None, dtype=None: filled_order.running(np.add, a, axis, dtype),
     "np.cumprod": lambda a, axis=None, dtype=None: filled_order.running(np.multiply, a, axis, dtype),
     "np.outer": _outer,

@@ -14,6 +14,7 @@ from mlir_sparse.arrays.filled.filled_elements import filled_entries, map_elemen
 from mlir_sparse.arrays.filled.moved_entries import expanded
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
+from mlir_sparse.arrays.reductions import averaged_type, mean_by
 from mlir_sparse.dtypes import DType, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
 from mlir_sparse.tensor.filled_tensor import FilledTensor
@@ -176,17 +177,7 @@ def count_nonzero(tensor: FilledTensor, axis: Any = None, *, keepdims: bool = Fa
 
 def mean(tensor: FilledTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
     """Returns the average over axes, in f64 for integers."""
-    count = prod(tensor.shape[at] for at in axes_of(axis, tensor.ndim))
-    kind = _averaged(tensor.dtype) if dtype is None else numpy_dtype(dtype)
-    wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
-    total = reduced(np.add, tensor, axis, keepdims=keepdims, dtype=wide)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = total / np.asarray(count, wide)[()]
-    return found.astype(kind) if found.dtype != kind else found
-
-
-def _averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.float64) if dtype.kind in "iub" else dtype
+    return mean_by(reduced, tensor, axis, keepdims=keepdims, dtype=dtype)
 
 
 def variance(tensor: FilledTensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
@@ -200,7 +191,7 @@ def nan_variance(tensor: FilledTensor, axis: Any = None, *, ddof: float = 0, kee
 
 
 def _variance(tensor: FilledTensor, axis: Any, ddof: float, keepdims: bool, *, leaves_out: bool) -> Any:
-    axes, kind = axes_of(axis, tensor.ndim), _averaged(tensor.dtype)
+    axes, kind = axes_of(axis, tensor.ndim), averaged_type(tensor.dtype)
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
     groups = grouped(tensor.stored.astype(wide), axes)
     fill = np.asarray(tensor.fill_value).astype(wide)
