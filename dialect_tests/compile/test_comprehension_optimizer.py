@@ -33,7 +33,7 @@ def planned(body: str, outputs: str = "y", **facts: TensorFacts) -> list[str]:
     sketches = tuple(known[name].sketch for name in parsed.inputs)
     given = {name: known[name].kind for name in parsed.inputs}
     rounded = DataSketches(sketches, tuple(sketch.rounded for sketch in sketches))
-    part = entry_points._Part(entry_points.CompileOptions())
+    part = entry_points.StatementCompiler(entry_points.CompileOptions())
     kernel = compile_comprehension(parsed, given, None, "cpu", part, rounded)
     lines = []
     for one in kernel.kernels:

@@ -27,13 +27,11 @@ def evaluated_in_chunks(
     semiring: str | Semiring | None,
     options: CompileOptions,
 ) -> Result:
-    """Returns a statement on operands of which some are in chunks, as a `dask.array` that is not computed yet.
+    """Returns what is computed of operands of which some are in chunks, as `dask.array`s that are not computed yet.
 
     Raises:
-        UnsupportedError: for a comprehension, a GPU, a schedule, and results that are the same for any threads.
+        UnsupportedError: for a GPU, a schedule, and results that are the same for any threads.
     """
-    if isinstance(statement, Comprehension):
-        raise UnsupportedError("expected one statement on dask.arrays, but got a comprehension: evaluate them in turn")
     if options.target != "cpu" or options.tuned or options.schedule != STATIC or options.deterministic:
         raise UnsupportedError(
             "expected a statement on dask.arrays without target=, schedule= and deterministic=, but got one: "

@@ -51,7 +51,7 @@ from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_giv
 from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output, storage_instead
 from mlir_sparse.text.identifiers import by_name
 
-__all__ = ["STAGES", "Kernel", "Stage", "compile", "evaluate", "parse"]
+__all__ = ["STAGES", "Kernel", "Stage", "StatementCompiler", "compile", "evaluate", "parse"]
 
 Array = np.ndarray[Any, Any]
 _Types = tuple[tuple[str, TensorType], ...]
@@ -144,7 +144,7 @@ def _compiled_text(
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))
         sketches = operand_sketches(comprehension, declared) if options.optimize != "off" else None
-        return compile_comprehension(comprehension, declared, out, options.target, _Part(options), sketches)
+        return compile_comprehension(comprehension, declared, out, options.target, StatementCompiler(options), sketches)
     assert isinstance(assignment, Assignment), "all else is a comprehension"
     return _compiled_for(assignment, declared, out, options)
 
@@ -214,8 +214,12 @@ def _within(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """The function that compiles a comprehension's statements; equal options make it equal, for caches."""
+class StatementCompiler:
+    """The function that compiles a comprehension's statements; equal options make it equal, for caches.
+
+    Args:
+        options: the options of `compile`.
+    """
 
     options: CompileOptions
 
@@ -225,6 +229,7 @@ class _Part:
         return self.options.optimize == "algebra"
 
     def __call__(self, assignment: Assignment, types: _Types, output: TensorType) -> StatementKernel:
+        """Returns the kernel of a statement for types of its operands and its result."""
         return _within(self.options, assignment, types, output)
 
 
@@ -369,7 +374,7 @@ def evaluate(
     if comprehension is not None:
         options.refuse_schedule(len(comprehension.statements))
         optimizes = options.optimize != "off"
-        part = _Part(options)
+        part = StatementCompiler(options)
         result, several = evaluate_comprehension(comprehension, given, out, target, part, optimizes=optimizes)
         if target == "cpu":
             REPEATED.keep(key, several, by_data=several.depends_on_data)

@@ -37,6 +37,7 @@ __all__ = [
     "get_optimize",
     "rewriting_for",
     "rewriting_for_types",
+    "rounded_sketches",
     "set_optimize",
     "sketches_before_calls",
     "sketches_of",
@@ -140,7 +141,7 @@ def sketches_before_calls(spec: KernelSpec, sketches: Sequence[Sketch]) -> DataS
         spec: the statement.
         sketches: of each operand, in the order of the kernel's inputs.
     """
-    return _with_likely(spec, _rounded(tuple(sketches)))
+    return _with_likely(spec, rounded_sketches(tuple(sketches)))
 
 
 def _with_likely(spec: KernelSpec, data: DataSketches) -> DataSketches:
@@ -177,10 +178,11 @@ def _was_known(value: SparseTensor, sketch: Sketch) -> bool:
 
 def sketches_of_values(values: Iterable[SparseTensor | np.ndarray[Any, Any]]) -> DataSketches:
     """Returns what is known of operands."""
-    return _rounded(tuple(map(sketch_of, values)))
+    return rounded_sketches(tuple(map(sketch_of, values)))
 
 
-def _rounded(sketches: tuple[Sketch, ...]) -> DataSketches:
+def rounded_sketches(sketches: tuple[Sketch, ...]) -> DataSketches:
+    """Returns what is known of operands, given the sketch of each."""
     return DataSketches(sketches, tuple(sketch.rounded for sketch in sketches))
 
 
@@ -317,7 +319,7 @@ def _dominant(spec: KernelSpec, optimize: str) -> Rewriting | None:
 
     found: Rewriting | None = None
     for number, sketches in enumerate(assumed_sketches(spec)):
-        data = _rounded(sketches)
+        data = rounded_sketches(sketches)
         best = _cheapest.__wrapped__(spec, data, optimize)
         # Whether more rows are gathered than there are, no type says.
         if best is None or best.gathered or (number and best != found):

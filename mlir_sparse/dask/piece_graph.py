@@ -47,6 +47,7 @@ def graph_of_pieces(
     operands: Mapping[str, Any],
     bounds: Sequence[Bounds],
     ring: Semiring,
+    within: frozenset[str] = frozenset(),
 ) -> dask.array.Array:
     """Returns the dask.array of a statement's result.
 
@@ -56,6 +57,7 @@ def graph_of_pieces(
         operands: its operands by name, some of them dask.arrays.
         bounds: where pieces begin along the variable of each cut, and the extent.
         ring: what `+` and `*` are: where they are those of numbers, heavy parts may be divided.
+        within: the operands whose chunks are made by the pieces that read them, where each is read by one.
     """
     cuts = pieces.cuts
     extents = extents_of(operands, statement)
@@ -69,6 +71,8 @@ def graph_of_pieces(
     name, kernel = f"{label}-{token}", f"kernel-{token}"
     tasks: dict[Any, Any] = {kernel: _Kernel(pieces)}
     keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
+    made = [name for name in cuts.names if cuts.operand(name) in within and any(a is not None for a in cuts.axes(name))]
+    _make_within(keys, {name: arrays[name] for name in made}, sent)
     axes, rank = [cut.axis for cut in cuts.cuts], len(statement.target.subscripts)
     reduced = any(axis is None for axis in axes)
     heavy = _HeavyPieces.of(pieces, arrays, sent, name) if ring is PLUS_TIMES else None
@@ -191,6 +195,21 @@ def _operand_keys(
         tasks |= more
         keys[other] = dict(zip(_all_numbers(bounds), made, strict=True))
     return keys
+
+
+def _make_within(
+    keys: Mapping[str, dict[Numbers, Any]], arrays: Mapping[str, Any], sent: Mapping[str, SentImage]
+) -> None:
+    """Puts the tasks that make chunks in the place of their keys, where one piece reads each."""
+    named = {one.image.part for one in sent.values()}  # their coordinates are asked for as well
+    for name, value in arrays.items():
+        own = keys[name]
+        layer = value.dask.layers[value.name]
+        tasks = getattr(layer, "mapping", layer)
+        if name in named or name in sent or len(set(map(str, own.values()))) < len(own):
+            continue
+        if all(isinstance(tasks.get(key), tuple) for key in own.values()):
+            keys[name].update({numbers: tasks[key] for numbers, key in own.items()})
 
 
 def _combine(

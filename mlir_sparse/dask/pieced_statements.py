@@ -29,7 +29,7 @@ from mlir_sparse.plan.cut_steps import CutSteps, statement_with, steps_under
 from mlir_sparse.spec import Part, Rewriting
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["PiecedStatement", "ways"]
+__all__ = ["PiecedStatement", "in_chunks", "ways"]
 
 _CHUNK = 16 << 20
 """About so many bytes of a tensor at hand are the piece of a part that is made first."""
@@ -76,7 +76,9 @@ class PiecedStatement:
         first: int = sum(one.choice.moved + TASK_NBYTES * one.array.npartitions for one in self.first)
         return self.choice.moved + first + self.repeated
 
-    def array(self, out: Any, ring: Semiring, optimize: str, threads: int | None) -> dask.array.Array:
+    def array(
+        self, out: Any, ring: Semiring, optimize: str, threads: int | None, within: frozenset[str] = frozenset()
+    ) -> dask.array.Array:
         """Returns the dask.array of the result.
 
         Args:
@@ -84,11 +86,12 @@ class PiecedStatement:
             ring: what `+` and `*` are.
             optimize: how pieces are optimized that plan for their own data.
             threads: the greatest number of threads of a task.
+            within: the operands whose chunks are made by the pieces that read them, where each is read by one.
         """
         pieces = compile_pieces(
             self.choice.cuts, _types(self.operands), out, ring, steps=self.steps, optimize=optimize, threads=threads
         )
-        return graph_of_pieces(self.statement, pieces, self.operands, self.choice.bounds, ring)
+        return graph_of_pieces(self.statement, pieces, self.operands, self.choice.bounds, ring, within)
 
     def lines(self) -> Iterator[str]:
         """Yields how `explain` shows it."""
@@ -214,7 +217,7 @@ def _made(part: Part, operands: Mapping[str, Any], pieces: int) -> MadeFirst | N
         largest = max((name for name in read if read[name].ndim), key=lambda name: nbytes_of(read[name]), default=None)
         if largest is None:
             return None
-        read[largest] = _in_chunks(read[largest], pieces)
+        read[largest] = in_chunks(read[largest], pieces)
     choices, _ = cut_choices(statement, read, PLUS_TIMES, None)
     if not choices:
         return None
@@ -224,7 +227,7 @@ def _made(part: Part, operands: Mapping[str, Any], pieces: int) -> MadeFirst | N
     return MadeFirst(part, made, choices[0])
 
 
-def _in_chunks(value: Any, pieces: int) -> dask.array.Array:
+def in_chunks(value: Any, pieces: int) -> dask.array.Array:
     """Returns a tensor or an array at hand in chunks, so that pieces of a part may be made where they are read."""
     if isinstance(value, SparseTensor):
         return from_tensor(value, pieces=max(1, min(pieces, value.nbytes // _CHUNK)))

@@ -15,11 +15,12 @@ from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.statement_optimizer import check_optimize
 from mlir_sparse.compile.statement_pieces import values_and_update
 from mlir_sparse.dask.array_chunks import type_of_chunks
+from mlir_sparse.dask.comprehensions import EvaluateStatement, evaluate_in_turn, lines_in_turn
 from mlir_sparse.dask.pieced_statements import ways
 from mlir_sparse.dask.target_slices import in_target_slices, refuse_other_targets
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.notation import Assignment, Monoid, Operator, Semiring, has_affine_target
+from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, has_affine_target
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.laws import PLUS_TIMES
@@ -31,7 +32,7 @@ __all__ = ["evaluate", "explain", "iterate"]
 
 
 def evaluate(
-    text: str | Assignment,
+    text: str | Assignment | Comprehension,
     /,
     *,
     out: Any = None,
@@ -42,21 +43,24 @@ def evaluate(
     optimize: str | None = None,
     **named: Any,
 ) -> dask.array.Array:
-    """Returns a statement on dask.arrays as a dask.array; nothing is computed yet.
+    """Returns a statement on dask.arrays as a dask.array, or the outputs of several; nothing is computed yet.
 
     The statement is cut along the index variables, up to three at once, that move the fewest bytes. Its chunks are the
     results of pieces; those along variables that are reduced are combined. Where it is computed in steps, such as
     `A (B x)` for `A(i,j) * B(j,k) * x(k)`, pieces run all steps that the cut divides, and what is the same for all of
     them is made once, by tasks of its own.
 
+    The statements of a comprehension are planned together and cut in turn. A value that is no output is made by the
+    pieces that read it where each reads a chunk of its own, else by tasks of its own.
+
     Args:
-        text: one statement of index notation.
+        text: index notation: a statement or a comprehension.
         out: the storage of the result, as for `mlir_sparse.evaluate`.
         tensors: operands by name, for names that clash with these arguments.
         semiring: the meaning of `+` and `*`.
-        along: the index variable to cut along, or several.
+        along: the index variable to cut one statement along, or several.
         threads: the greatest number of threads of a task.
-        optimize: how the statement is optimized, as for `mlir_sparse.evaluate`.
+        optimize: how statements are optimized, as for `mlir_sparse.evaluate`.
         named: the operands: dask.arrays, tensors and arrays; also operators and monoids in the text.
 
     Raises:
@@ -75,12 +79,42 @@ def evaluate(
             'expected the storage of the result for out=, such as "dense", but got an array: leave it out, and write '
             "the dask.array to it by `dask.array.store`"
         )
-    statement, operands, ring = _read(text, tensors, semiring, named)
     wanted = [along] if isinstance(along, str) else along
     if wanted is not None and not wanted:
         raise UnsupportedError("expected one variable or more to cut along, but got none: leave along= out")
-    optimized = check_optimize(optimize)
-    limits: dict[str, Any] = {"semiring": ring, "threads": threads, "optimize": optimized}
+    read, given, ring = _read(text, tensors, semiring, named)
+    limits: dict[str, Any] = {"threads": threads, "optimize": check_optimize(optimize)}
+    if isinstance(read, Comprehension):
+        if wanted is not None:
+            raise UnsupportedError(
+                f"expected one statement for along={along!r}, but got a comprehension: evaluate its statements in turn"
+            )
+        return evaluate_in_turn(read, given, out, ring, limits["optimize"], _one_with(limits))
+    return _evaluate_one(read, given, out, wanted, {**limits, "semiring": ring})
+
+
+def _one_with(limits: Mapping[str, Any]) -> EvaluateStatement:
+    """Returns what evaluates one statement of a comprehension."""
+
+    def one(
+        statement: Assignment, operands: Mapping[str, Any], out: Any, within: frozenset[str], /
+    ) -> dask.array.Array:
+        read, given, ring = _read(statement, operands, None, {})
+        assert isinstance(read, Assignment)
+        return _evaluate_one(read, given, out, None, {**limits, "semiring": ring}, within)
+
+    return one
+
+
+def _evaluate_one(
+    statement: Assignment,
+    operands: dict[str, Any],
+    out: Any,
+    wanted: Sequence[str] | None,
+    limits: Mapping[str, Any],
+    within: frozenset[str] = frozenset(),
+) -> dask.array.Array:
+    ring, optimized = limits["semiring"], limits["optimize"]
     if has_affine_target(statement):
         return _in_slices(statement, operands, out, wanted, limits)
     found, reasons = ways(statement, operands, out, ring, wanted, optimized)
@@ -91,10 +125,12 @@ def evaluate(
         made = evaluate(values, out=out, tensors=read, along=wanted, **limits)
         if update.target.subscripts:
             return evaluate(update, out=out, tensors={**present, values.target.tensor: made}, **limits)
-        return _updated_number(update, present, made, limits)
+        return _of_numbers(update, {**present, values.target.tensor: made}, limits)
+    if not found and all(np.ndim(value) == 0 for value in operands.values()):
+        return _of_numbers(statement, operands, limits)
     if not found:
         raise UnsupportedError(f"expected a statement that can be cut, but got {statement}\n  " + "\n  ".join(reasons))
-    return found[0].array(out, ring, optimized, threads)
+    return found[0].array(out, ring, optimized, limits["threads"], within)
 
 
 def _in_slices(
@@ -117,15 +153,16 @@ def _in_slices(
     return in_target_slices(statement, made, operands[name], updated, dtype)
 
 
-def _updated_number(update: Assignment, present: Mapping[str, Any], made: Any, limits: Any) -> dask.array.Array:
-    """Returns what an update makes of a number, which has no variable to cut along."""
-    (name, number), (values,) = next(iter(present.items())), [one for one in update.inputs if one not in present]
-    dtype = _output_dtype(update, {values: made, name: number}, limits)
+def _of_numbers(statement: Assignment, operands: Mapping[str, Any], limits: Mapping[str, Any]) -> dask.array.Array:
+    """Returns the result of a statement on numbers, which has no variable to cut along."""
+    dtype = _output_dtype(statement, operands, limits)
+    names = tuple(operands)
 
-    def updated(share: Any, before: Any) -> Any:
-        return compiled_evaluate(update, tensors={values: share, name: before}, **limits)
+    def computed(*numbers: Any) -> Any:
+        return compiled_evaluate(statement, tensors=dict(zip(names, numbers, strict=True)), **limits)
 
-    return dask.array.map_blocks(updated, made, number, dtype=dtype, meta=np.empty((), dtype))
+    numbers = [dask.array.asarray(operands[name]) for name in names]
+    return dask.array.map_blocks(computed, *numbers, dtype=dtype, meta=np.empty((), dtype))
 
 
 def _output_dtype(statement: Assignment, operands: Mapping[str, Any], limits: Mapping[str, Any]) -> np.dtype[Any]:
@@ -136,7 +173,7 @@ def _output_dtype(statement: Assignment, operands: Mapping[str, Any], limits: Ma
 
 
 def explain(
-    text: str | Assignment,
+    text: str | Assignment | Comprehension,
     /,
     *,
     tensors: Mapping[str, Any] | None = None,
@@ -160,9 +197,22 @@ def explain(
       3 tasks, 144 B read whole by every piece
     not along j: b(i) lacks j: each piece would count it
     """
-    statement, operands, ring = _read(text, tensors, semiring, named)
+    read, operands, ring = _read(text, tensors, semiring, named)
     optimized = check_optimize(optimize)
+    if isinstance(read, Comprehension):
+
+        def told_of(one: Assignment, given: Mapping[str, Any]) -> str:
+            return explain(one, tensors=given, optimize=optimized)
+
+        evaluate_one = _one_with({"threads": None, "optimize": optimized})
+        return "\n".join(lines_in_turn(read, operands, ring, optimized, evaluate_one, told_of))
+    return _explained(read, operands, ring, optimized)
+
+
+def _explained(statement: Assignment, operands: Mapping[str, Any], ring: Semiring, optimized: str) -> str:
     found, reasons = ways(statement, operands, None, ring, None, optimized)
+    if not found and all(np.ndim(value) == 0 for value in operands.values()):
+        return "one task: a statement on numbers"
     if (statement.op.reads_target and not found) or has_affine_target(statement):
         values, update = values_and_update(statement)
         read = {name: operands[name] for name in values.inputs}
@@ -195,14 +245,19 @@ def iterate(step: Callable[..., Any], start: Any, /, *operands: Any, times: int)
 
 
 def _read(
-    text: str | Assignment, tensors: Mapping[str, Any] | None, semiring: str | Semiring | None, named: Mapping[str, Any]
-) -> tuple[Assignment, dict[str, Any], Semiring]:
+    text: str | Assignment | Comprehension,
+    tensors: Mapping[str, Any] | None,
+    semiring: str | Semiring | None,
+    named: Mapping[str, Any],
+) -> tuple[Assignment | Comprehension, dict[str, Any], Semiring]:
     given = {**(tensors or {}), **named}
     operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
     statement = parse(text, **operators)
-    if not isinstance(statement, Assignment):
-        raise UnsupportedError("expected one statement, but got a comprehension: evaluate its statements in turn")
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
+    if isinstance(statement, Comprehension):
+        operands = {name: value for name, value in given.items() if name not in operators}
+        _check_sizes(operands)
+        return statement, operands, ring
     if ring.multiply.name in POSITIONAL:  # positions become operands, which are cut like others
         statement, ring = under(statement, ring), PLUS_TIMES
     refuse_other_targets(statement, ring.name)
@@ -211,12 +266,16 @@ def _read(
         for name, value in given.items()
         if name not in operators
     }
+    _check_sizes(operands)
+    operands = with_made_operands(statement, operands)
+    check_names(statement, tuple(operands))
+    return statement, operands, ring
+
+
+def _check_sizes(operands: Mapping[str, Any]) -> None:
     for name, value in operands.items():
         if isinstance(value, dask.array.Array) and any(extent != extent for extent in value.shape):
             raise OperandError(
                 f"expected chunks of known sizes, but got {name} of shape {value.shape}: "
                 f"call {name}.compute_chunk_sizes() before"
             )
-    operands = with_made_operands(statement, operands)
-    check_names(statement, tuple(operands))
-    return statement, operands, ring

@@ -144,7 +144,7 @@ class ComprehensionKernel(CompiledKernel):
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         wanted = wanted_outputs(self.comprehension, out)
-        steps = self._steps(values, {name: tuple(np.shape(one)) for name, one in wanted.items()}).steps
+        steps = self.steps_for(values, {name: tuple(np.shape(one)) for name, one in wanted.items()}).steps
         kinds = {step.placed.statement.target.tensor: step.output for step in steps}
         targets = {name: operand_check.as_output(one, kinds[name]) for name, one in wanted.items()}
         results = run(steps, values, writable_targets(targets, values))
@@ -169,7 +169,7 @@ class ComprehensionKernel(CompiledKernel):
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
         ran: list[StatementRun] = []
-        run(self._steps(values, {}).written, values, {}, ran.append)
+        run(self.steps_for(values, {}).written, values, {}, ran.append)
         return tuple(ran)
 
     @property
@@ -177,12 +177,12 @@ class ComprehensionKernel(CompiledKernel):
         """Returns whether data decides how its statements are computed."""
         return self._sketches is not None
 
-    def _steps(self, values: Mapping[str, Any], out_shapes: Mapping[str, tuple[int, ...]]) -> PreparedSteps:
-        """Returns the statements ready to run on operands."""
+    def steps_for(self, values: Mapping[str, Any], out_shapes: Mapping[str, tuple[int, ...]]) -> PreparedSteps:
+        """Returns the statements ready to run on operands, of which shapes matter, and the values of sizes."""
         shapes = {name: tuple(value.shape) for name, value in values.items()}
-        return self._steps_for(shapes, {n: int(np.asarray(values[n])) for n in self._waits if n in values}, out_shapes)
+        return self._steps_of(shapes, {n: int(np.asarray(values[n])) for n in self._waits if n in values}, out_shapes)
 
-    def _steps_for(
+    def _steps_of(
         self,
         shapes: dict[str, tuple[int, ...]],
         scalars: dict[str, int],
@@ -299,7 +299,7 @@ class ComprehensionKernel(CompiledKernel):
         if self._sketches is None or self._unknown():
             return None
         shapes = zip(self._inputs, self._sketches.sketches, strict=True)
-        return self._steps_for({name: sketch.shape for name, sketch in shapes}, {}, {})
+        return self._steps_of({name: sketch.shape for name, sketch in shapes}, {}, {})
 
     def _statements(self) -> tuple[tuple[Assignment, StatementKernel], ...]:
         """Returns the statements that calls run, each with its kernel.

@@ -71,7 +71,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
         wanted = wanted_outputs(self.comprehension, out)
         outputs = {name: as_device(name, one) for name, one in wanted.items()}
         where = device_of({**values, **outputs})
-        steps = self._steps(values, {name: output.shape for name, output in outputs.items()}).steps
+        steps = self.steps_for(values, {name: output.shape for name, output in outputs.items()}).steps
         kinds = {step.placed.statement.target.tensor: step.kernel.output for step in steps}
         targets = {name: as_device_output(output, kinds[name]) for name, output in outputs.items()}
         for step in steps:
