@@ -265,6 +265,8 @@ def test_doctor_finds_what_the_tests_use() -> None:
     text = run("doctor").stdout
     for line in ("mlir_sparse", "Python", "native module", "numpy", "MLIR bindings", "kernel cache", "CUDA driver"):
         assert line in text
+    names = [line.split("  ")[0] for line in text.splitlines()]
+    assert len(set(names)) == len(names), "a package of several element types is one line"
 
 
 # mistakes

@@ -47,10 +47,11 @@ def examine() -> Iterator[Finding]:
     profile = machine_profile()
     yield Finding("machine profile", f"{profile.name}, {profile.processor}: {profile.source}")
     yield Finding("native module", f"{_native.__version__}, {_native.__file__}")
-    yield _distribution("numpy", "anything")
+    packages: dict[str, list[str]] = {}
     for dtype in DTYPES:
-        if dtype.package != "numpy":
-            yield _distribution(dtype.package, dtype.name)
+        packages.setdefault(dtype.package, []).append(dtype.name)
+    yield _distribution("numpy", "anything")
+    yield from (_distribution(name, ", ".join(types)) for name, types in packages.items() if name != "numpy")
     yield _distribution("scipy", "ms.tensor of SciPy matrices, to_scipy")
     yield from _bindings()
     yield Finding("kernel cache", cache_state())
