@@ -10,108 +10,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
+from dialect_tests.comprehension_cases import CHAIN, TEXTS, assert_equal, wholes
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
 
-CHAIN = """def f(double(M,K) A, double(K,N) B, double(N) x) -> ({outputs}) {{
-    C(i,k) = A(i,j) * B(j,k)
-    y(i) = C(i,k) * x(k)
-}}"""
-SOFTMAX = """def f(double(M,K) A, double(K) u) -> (o) {
-    z(i) = A(i,j) * u(j)
-    m max=! z(i)
-    e(i) = exp(z(i) - m)
-    s +=! e(i)
-    o(i) = e(i) / s
-}"""
-UNION = """def f(double(M,K) A, double(M,K) D, double(K) u) -> ({outputs}) {{
-    C(i,k) = max(A(i,k), D(i,k))
-    E(i,k) = C(i,k) * abs(C(i,k)) - A(i,k)
-    y(i) +=! E(i,k) * u(k)
-}}"""
-BOTH_WAYS = """def f(double(M,K) A, double(M) w) -> (t, r) {
-    v(j) = A(i,j) * w(i)
-    r(i) = A(i,j) * v(j)
-    t = r(i) * w(i)
-}"""
-UPDATED = """def f(double(M,K) A, double(K) u) -> (y) {
-    z(i) = A(i,j) * u(j)
-    y(i) += z(i) * z(i)
-    y(i) *= 2
-}"""
-ZEROED = """def f(double(M,K) A) -> (y) {
-    y(i) = 0 where i in 0:M
-    y(i) += A(i,j)
-}"""
-WIDENED = """def f(float(M,K) F, double(K) u) -> (double(M) y) {
-    t(i) = F(i,j) * F(i,j)
-    y(i) = t(i) * 0.5
-}"""
-STENCIL = """def f(double(N) x, double(K) w) -> (y) {
-    z(i) = x(i + k) * w(k)
-    y(i) = z(i) * z(i)
-}"""
-RANGED = """def f(double(M,K) A, double(K) u) -> (y) {
-    y(i) = A(i,j) * u(j) where j in 1:4
-}"""
-PLACED = """def f(double(M,K) A, double(K) u) -> (y) {
-    z(i) = A(i,j) * u(j)
-    y(2*i + 1) = z(i)
-}"""
-TEXTS = [CHAIN.format(outputs="y"), CHAIN.format(outputs="y, C"), SOFTMAX, UNION.format(outputs="y"), BOTH_WAYS]
-TEXTS += [UNION.format(outputs="E, y"), UPDATED, ZEROED, WIDENED, STENCIL, RANGED, PLACED]
-SHAPES = {"A": (7, 5), "B": (5, 6), "D": (7, 5), "F": (7, 5), "x": (6,), "u": (5,), "w": (7,), "y": (7,)}
-MATRICES = [None, "CSR", "CSC", "DCSR", "COO", "BSR(2, 2)"]
-
 
 def _operands(text: str, data: st.DataObject) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns operands as wholes, and the same, at least one of them in chunks."""
-    random = np.random.default_rng(data.draw(st.integers(0, 99)))
-    comprehension = ms.parse(text)
-    shapes = SHAPES | ({"w": (3,), "x": (9,)} if text is STENCIL else {})
-    wholes, parts = dict[str, Any](), dict[str, Any]()
-    for number, name in enumerate(comprehension.inputs):
-        dense = random.integers(-3, 4, shapes[name]) * (random.random(shapes[name]) < 0.6)
-        value: Any = dense.astype(np.float32 if name == "F" else np.float64)
-        storage = data.draw(st.sampled_from(MATRICES)) if value.ndim == 2 else None
-        value = value if storage is None else ms.tensor(value, storage)
-        wholes[name] = parts[name] = value
+    given = wholes(text, data)
+    parts = dict(given)
+    for number, (name, value) in enumerate(given.items()):
         if number and not data.draw(st.booleans()):
             continue
         pieces = data.draw(st.integers(1, 4))
-        if storage is None:
-            parts[name] = da.from_array(value, chunks=-(-value.shape[0] // pieces))
-        else:
+        if isinstance(value, ms.SparseTensor):
             parts[name] = msd.from_tensor(value, pieces=pieces)
-    return wholes, parts
-
-
-def _dense(value: Any) -> Any:
-    return value.to_numpy() if isinstance(value, ms.SparseTensor) else np.asarray(value)
-
-
-def _assert_equal(found: Any, expected: Any) -> None:
-    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
-    for one, other in pairs:
-        assert type(one) is type(other) or np.ndim(other) == 0
-        assert one.dtype == other.dtype
-        np.testing.assert_allclose(_dense(one), _dense(other), rtol=1e-12)
+        else:
+            parts[name] = da.from_array(value, chunks=-(-value.shape[0] // pieces))
+    return given, parts
 
 
 @pytest.mark.parametrize("text", TEXTS)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_comprehensions_in_parts_give_what_they_give_on_tensors(text: str, data: st.DataObject) -> None:
-    wholes, parts = _operands(text, data)
+    given_whole, parts = _operands(text, data)
     optimize = data.draw(st.sampled_from(["auto", "off", "algebra"]))
-    expected = ms.evaluate(text, tensors=wholes, optimize=optimize)
+    expected = ms.evaluate(text, tensors=given_whole, optimize=optimize)
     made = ms.evaluate(text, tensors=parts, optimize=optimize)
     for one in made if isinstance(made, tuple) else (made,):
         assert isinstance(one, da.Array)
     (found,) = dask.compute(made, scheduler="synchronous")
-    _assert_equal(found, expected)
+    assert_equal(found, expected)
     for one, own in zip(*((v if isinstance(v, tuple) else (v,)) for v in (made, found)), strict=True):
         assert one.shape == own.shape
         assert one.dtype == own.dtype
@@ -160,25 +93,25 @@ def test_storage_of_outputs_is_the_one_asked_for() -> None:
 
 def test_comprehensions_run_under_semirings() -> None:
     parts = _parts_of_chain()
-    wholes = {
+    whole = {
         name: one.compute(scheduler="threads") if isinstance(one, da.Array) else one for name, one in parts.items()
     }
     text = "def f(double(M,K) A, double(K) x) -> (y) { t(i) = A(i,j) * x(j); y(i) = A(i,j) * t(j) }"
     operands = {name: parts[name] for name in "Ax"}
-    expected = ms.evaluate(text, tensors={name: wholes[name] for name in "Ax"}, semiring="min_plus")
+    expected = ms.evaluate(text, tensors={name: whole[name] for name in "Ax"}, semiring="min_plus")
     found = ms.evaluate(text, tensors=operands, semiring="min_plus").compute(scheduler="threads")
-    np.testing.assert_allclose(_dense(found), _dense(expected))
+    np.testing.assert_allclose(as_array(found), as_array(expected))
 
 
 def test_comprehensions_run_on_two_processes(cluster: Any) -> None:
     parts = _parts_of_chain()
-    wholes = {
+    whole = {
         name: one.compute(scheduler="threads") if isinstance(one, da.Array) else one for name, one in parts.items()
     }
     for optimize in ("auto", "off"):
         made = ms.evaluate(CHAIN.format(outputs="y, C"), tensors=parts, optimize=optimize)
         found = tuple(one.result() for one in cluster.compute(list(made)))
-        _assert_equal(found, ms.evaluate(CHAIN.format(outputs="y, C"), tensors=wholes, optimize=optimize))
+        assert_equal(found, ms.evaluate(CHAIN.format(outputs="y, C"), tensors=whole, optimize=optimize))
 
 
 def test_what_cannot_be_is_refused_by_name() -> None:
@@ -190,7 +123,7 @@ def test_what_cannot_be_is_refused_by_name() -> None:
     with pytest.raises(ms.OperandError, match="expected the storage of results for out="):
         ms.evaluate(CHAIN.format(outputs="y"), tensors=parts, out={"y": np.zeros(12)})
     text = "def f(double(M,K) A) -> (y) { y(i) = A(i,j); y(i) = 1 where i in 0:2 }"
-    with pytest.raises(ms.UnsupportedError, match="expected statements that assign whole tensors on dask"):
+    with pytest.raises(ms.UnsupportedError, match="expected statements that assign whole tensors, where"):
         ms.evaluate(text, A=parts["A"])
     text = "def f(double(M,K) A, int n) -> (y) { y(i) = A(i,j) where j in 0:n }"
     with pytest.raises(ms.OperandError, match="expected a number for n, which extents may depend on"):

@@ -58,3 +58,21 @@ def test_of_several_text_files_the_largest_is_read_in_parts(folder: Path) -> Non
     assert ran.exit_code == 0, ran.output
     assert ran.output.count("in parts along dimension") == 1
     np.testing.assert_allclose(ms.read(folder / "y.ttx"), D.sum(axis=1))
+
+
+def test_statements_of_a_comprehension_are_streamed(folder: Path) -> None:
+    text = "def f(double(M,K) A, double(K) x) -> (s, z) { y(i) = A(i,j) * x(j); z(i) = y(i) * y(i); s +=! z(i) }"
+    files = ["-i", f"A={folder / 'a.npz'}", "-g", "x=ones", "-o", f"z={folder / 'z.ttx'}"]
+    ran = CliRunner().invoke(main, ["run", text, *files, "--memory", "8KiB"])
+    assert ran.exit_code == 0, ran.output
+    np.testing.assert_allclose(ms.read(folder / "z.ttx"), D.sum(axis=1) ** 2)
+
+
+def test_optimize_is_heard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[object]()
+    run = ms.stream
+    monkeypatch.setattr(ms, "stream", lambda *args, **named: asked.append(named["optimize"]) or run(*args, **named))
+    for options in ([], ["--optimize", "off"]):
+        arguments = ["run", SPMV, "-i", f"A={folder / 'a.npz'}", "-g", "x=ones", "--memory", "8KiB", *options]
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert asked == [None, "off"]

@@ -8,31 +8,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 import dask.array
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.compile_options import CompileOptions
-from mlir_sparse.compile.comprehension.comprehension_build import compile_comprehension, may_gain
-from mlir_sparse.compile.comprehension.comprehension_operands import check_given, type_of_operand
 from mlir_sparse.compile.comprehension.comprehension_outputs import of_any_shape
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
-from mlir_sparse.compile.entry_points import StatementCompiler
-from mlir_sparse.compile.index_operands import made_operand
-from mlir_sparse.compile.statement_optimizer import DataSketches, rounded_sketches
+from mlir_sparse.compile.comprehension.statements_in_parts import (
+    PartsOf,
+    StatementsInParts,
+    operand_of_part,
+    shapes_of,
+    statement_of_step,
+    statements_in_parts,
+)
 from mlir_sparse.dask.array_chunks import nbytes_of, type_of_chunks
 from mlir_sparse.dask.operand_sketches import sketch_of_operand
 from mlir_sparse.dask.pieced_statements import in_chunks
-from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, IndexVar, Semiring, has_affine_target, under
-from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import index_ends
-from mlir_sparse.spec.range_rewriting import without_ranges
-from mlir_sparse.spec.statement_shapes import with_made_shapes
+from mlir_sparse.notation import Assignment, Comprehension, Semiring
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["EvaluateStatement", "evaluate_in_turn", "lines_in_turn"]
@@ -86,8 +82,9 @@ def evaluate_in_turn(
         UnsupportedError: for a statement that cannot be cut, and one that assigns a part of a tensor.
         SparseError: its kinds, as `mlir_sparse.compile`.
     """
-    steps, values, _ = _prepared(comprehension, given, out, ring, optimize)
-    for turn in _in_turn(comprehension, steps, values, evaluate):
+    prepared = _prepared(comprehension, given, out, ring, optimize)
+    values = prepared.values
+    for turn in _in_turn(comprehension, prepared.steps, values, evaluate):
         values[turn.statement.target.tensor] = turn.result
     found = tuple(values[name] for name in comprehension.results)
     return found[0] if len(found) == 1 else found
@@ -111,9 +108,10 @@ def lines_in_turn(
         evaluate: computes one statement.
         explain: tells how one statement is cut.
     """
-    steps, values, account = _prepared(comprehension, given, None, ring, optimize)
-    yield from account
-    for turn in _in_turn(comprehension, steps, values, evaluate):
+    prepared = _prepared(comprehension, given, None, ring, optimize)
+    values = prepared.values
+    yield from prepared.account
+    for turn in _in_turn(comprehension, prepared.steps, values, evaluate):
         own = [name for name in sorted(turn.within) if np.ndim(turn.operands[name])]
         made = f", whose pieces make {listed(own)} if they read a part each" if own else ""
         yield f"{turn.statement}{made}"
@@ -123,10 +121,8 @@ def lines_in_turn(
 
 def _prepared(
     comprehension: Comprehension, given: Mapping[str, Any], out: Any, ring: Semiring, optimize: str
-) -> tuple[tuple[StatementStep, ...], dict[str, Any], tuple[str, ...]]:
-    """Returns the statements ready to run, the operands, and what `explain` says of how they are planned."""
-    comprehension = replace(comprehension, statements=tuple(under(one, ring) for one in comprehension.statements))
-    check_given(comprehension, given)
+) -> StatementsInParts:
+    """Returns the statements ready to be cut."""
     if isinstance(out, np.ndarray) or (
         isinstance(out, Mapping) and any(isinstance(o, np.ndarray) for o in out.values())
     ):
@@ -134,38 +130,15 @@ def _prepared(
             "expected the storage of results for out=, but got an array: leave it out, and write the dask.array to it "
             "by `dask.array.store`"
         )
-    types = {name: _type_of(comprehension, name, given[name]) for name in comprehension.inputs}
-    values = {
-        name: given[name] if _is_dask(given[name]) else operand_check.as_argument(name, given[name], kind)
-        for name, kind in types.items()
-    }
-    for name in comprehension.symbols & values.keys():
-        if _is_dask(values[name]):
-            raise OperandError(
-                f"expected a number for {name}, which extents may depend on, but got a dask.array: compute it before"
-            )
-    sketches = _sketches(comprehension, values) if optimize != "off" else None
-    compile_statement = StatementCompiler(CompileOptions.of("cpu", "auto", None, None, False, optimize))
-    kernel = compile_comprehension(comprehension, types, out, "cpu", compile_statement, sketches)
-    prepared = kernel.steps_for(values, {})
-    return prepared.steps, values, prepared.account
+    return statements_in_parts(comprehension, given, out, ring, optimize, _parts_of)
+
+
+def _parts_of(value: Any) -> PartsOf | None:
+    return PartsOf(type_of_chunks(value), sketch_of_operand(value)) if _is_dask(value) else None
 
 
 def _is_dask(value: Any) -> bool:
     return isinstance(value, dask.array.Array)
-
-
-def _type_of(comprehension: Comprehension, name: str, value: Any) -> TensorType:
-    return type_of_operand(comprehension, name, of_any_shape(type_of_chunks(value)) if _is_dask(value) else value)
-
-
-def _sketches(comprehension: Comprehension, values: Mapping[str, Any]) -> DataSketches | None:
-    """Returns what is known of the operands; None where chunks are not there yet, or nothing is to gain."""
-    if not may_gain(comprehension):
-        return None
-    found = [sketch_of_operand(values[name]) for name in comprehension.inputs]
-    known = [one for one in found if one is not None]
-    return rounded_sketches(tuple(known)) if len(known) == len(found) else None
 
 
 def _in_turn(
@@ -180,48 +153,10 @@ def _in_turn(
     for step in steps:
         own = {part.tensor: part.name for part in step.parts if part.is_whole and part.tensor in between}
         within = frozenset(name for tensor, name in own.items() if readers[tensor] == 1)
-        statement, operands = _statement_of(step, values)
-        result = _result_of(step, statement, operands, within, evaluate)
-        yield _Turn(statement, operands, within, result)
-
-
-def _statement_of(step: StatementStep, values: Mapping[str, Any]) -> tuple[Assignment, dict[str, Any]]:
-    written = step.placed.statement
-    if has_affine_target(written) and not written.ranges:
-        return written, {name: values[name] for name in written.inputs}
-    if step.placed.is_part:
-        raise UnsupportedError(
-            f"expected statements that assign whole tensors on dask.arrays, but got `{written}`: assign the part to a "
-            "tensor of its own, and put it in its place by dask.array",
-            source=written.source,
-            span=written.target.span,
-        )
-    statement, parts, extents = step.kernel.spec.assignment, step.parts, step.extents
-    if step.placed.ranges:  # all that has ranges is sliced, so that shapes tell the extents
-        shapes = with_made_shapes(step.placed, {name: tuple(np.shape(value)) for name, value in values.items()})
-        ranged = without_ranges(written, step.placed.ranges, shapes, lambda _: True)
-        statement, parts, extents = ranged.statement, ranged.parts, ranged.extents
-    found = {}
-    for part in parts:
-        value = values.get(part.tensor)
-        if value is None:
-            value = made_operand(written, part.tensor, step.placed.ranges, values)
-        found[part.name] = value if part.is_whole else value[tuple(slice(*(axis or (None,))) for axis in part.box)]
-    _check_extents(written, statement, extents, found)
-    return statement, found
-
-
-def _check_extents(
-    written: Assignment, statement: Assignment, extents: Mapping[IndexVar, int], operands: Mapping[str, Any]
-) -> None:
-    """Refuses a statement whose operands alone give variables other extents, as chunks do not know better."""
-    ends = index_ends(statement, {name: tuple(np.shape(value)) for name, value in operands.items()}, None)
-    for variable, extent in extents.items():
-        if operands and ends.get(variable) != extent:
-            raise UnsupportedError(
-                f"expected operands that give {variable} its extent {extent} on dask.arrays, but got `{written}`: "
-                f"multiply by a vector of ones along {variable}"
-            )
+        found = statement_of_step(step, shapes_of(values))
+        operands = {name: operand_of_part(step, part, values) for name, part in found.operands.items()}
+        result = _result_of(step, found.assignment, operands, within, evaluate)
+        yield _Turn(found.assignment, operands, within, result)
 
 
 def _result_of(
@@ -239,7 +174,8 @@ def _result_of(
     output = of_any_shape(step.output)
     out: Any = "dense" if step.placed.is_part else output
     found = evaluate(statement, operands, out, within)
-    if tuple(found.shape) != tuple(step.placed.shape):
+    is_made = len(step.placed.shape) < found.ndim  # by the plan, which leaves shapes open
+    if not is_made and tuple(found.shape) != tuple(step.placed.shape):
         raise UnsupportedError(
             f"expected a result of shape {step.placed.shape} for `{step.placed.statement}`, but its operands give "
             f"{tuple(found.shape)} on dask.arrays: compute them first"

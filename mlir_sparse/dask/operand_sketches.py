@@ -11,7 +11,7 @@ import numpy as np
 
 from mlir_sparse.dask.array_chunks import Place, chunk_sources, chunks_at_hand, nbytes_of
 from mlir_sparse.dask.part_facts import asked_of_parts
-from mlir_sparse.encoding import AxisSketch, Sketch
+from mlir_sparse.encoding import AxisSketch, Sketch, uniform_sketch
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
 
@@ -33,7 +33,7 @@ def sketch_of_operand(value: Any) -> Sketch | None:
     if not isinstance(value._meta, SparseTensor):
         return Sketch(shape, float(math.prod(shape)))
     if chunk_sources(value):
-        return _uniform(shape, nbytes_of(value) / (value.dtype.itemsize + 4))  # a coordinate an entry
+        return uniform_sketch(shape, nbytes_of(value) / (value.dtype.itemsize + 4))  # a coordinate an entry
     chunks = chunks_at_hand(value)
     sketches = {place: sketch_of(chunk) for place, chunk in chunks.items()} or asked_of_parts(value, sketch_of)
     if not sketches:
@@ -58,12 +58,3 @@ def _side_by_side(own: Sequence[AxisSketch], extent: int) -> AxisSketch:
     missing = float(np.prod([1 - one.distinct / max(1, extent) for one in own]))
     largest = sum(one.largest for one in own)
     return AxisSketch(extent * (1 - missing), largest, sum(math.sqrt(one.squares) for one in own) ** 2)
-
-
-def _uniform(shape: tuple[int, ...], entries: float) -> Sketch:
-    entries = min(entries, float(math.prod(shape)))
-    axes = (
-        AxisSketch(min(float(extent), entries), math.ceil(entries / max(1, extent)), entries**2 / max(1, extent))
-        for extent in shape
-    )
-    return Sketch(shape, entries, tuple(axes))

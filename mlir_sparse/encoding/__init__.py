@@ -45,7 +45,7 @@ from mlir_sparse.encoding.levels.level_functions import LevelFunctions
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.preset import Preset
 from mlir_sparse.encoding.presets import PRESETS, preset_encoding
-from mlir_sparse.encoding.sketch import AxisSketch, PatternSketch, Sketch
+from mlir_sparse.encoding.sketch import AxisSketch, PatternSketch, Sketch, uniform_sketch
 from mlir_sparse.encoding.tensor_type import TensorType
 from mlir_sparse.encoding.typed_literal import TypedValue
 
@@ -70,4 +70,5 @@ __all__ = [
     "level_table",
     "parse_encoding",
     "preset_encoding",
+    "uniform_sketch",
 ]

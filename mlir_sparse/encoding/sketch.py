@@ -8,7 +8,7 @@ from dataclasses import field
 
 from mlir_sparse.classes import dataclass
 
-__all__ = ["AxisSketch", "PatternSketch", "Sketch"]
+__all__ = ["AxisSketch", "PatternSketch", "Sketch", "uniform_sketch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +98,21 @@ class Sketch:
 
 def _power_of_4(number: float) -> int:
     return round(math.log(max(1.0, number), 4))
+
+
+def uniform_sketch(shape: tuple[int, ...], entries: float) -> Sketch:
+    """Returns the sketch of a tensor of which only the number of entries is known, as if they were anywhere.
+
+    Args:
+        shape: its extents.
+        entries: how many it has, about.
+
+    >>> uniform_sketch((2, 4), 4.0).axes[1]
+    AxisSketch(distinct=4.0, largest=1, squares=4.0)
+    """
+    entries = min(entries, float(math.prod(shape)))
+    axes = (
+        AxisSketch(min(float(extent), entries), math.ceil(entries / max(1, extent)), entries**2 / max(1, extent))
+        for extent in shape
+    )
+    return Sketch(shape, entries, tuple(axes))

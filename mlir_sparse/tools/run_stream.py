@@ -1,4 +1,4 @@
-"""`mlir-sparse run --memory`: a statement on files that are read in parts."""
+"""`mlir-sparse run --memory`: statements on files that are read in parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import click
 import mlir_sparse as ms
 from mlir_sparse.compile.tuning.progress_bar import bar
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation import Comprehension
 from mlir_sparse.process.available_memory import bytes_of, in_units
 from mlir_sparse.tensor.files.array_groups import is_hdf5
 from mlir_sparse.tensor.files.parquet_source import is_parquet
@@ -54,21 +53,21 @@ def execute_in_parts(job: Job, memory: str, report: Report) -> None:
     operands = load(job.request, job.sources, report, opened)
     for name, tensor in operands.items():
         report.line(name, _shown(name, tensor, job.sources.files))
-    statement, out = job.request.assignment, job.request.output
-    if isinstance(statement, Comprehension) or isinstance(out, dict):
-        raise UnsupportedError("expected one statement with --memory, but got a comprehension: run them in turn")
     start = time.perf_counter()
     with bar("reading and computing", False if report.quiet else None) as share:
         result = ms.stream(
-            statement,
+            job.request.assignment,
             tensors=operands,
-            out=out,
+            out=job.request.output,
             memory=nbytes,
+            optimize=job.optimize,
             progress=lambda done, total: share(done / max(1, total)),
         )
-    report.line(job.request.targets[0], summary(result))
+    results = result if isinstance(result, tuple) else (result,)
+    for name, one in zip(job.request.targets, results, strict=True):
+        report.line(name, summary(one))
     report.line("stream", f"{time.perf_counter() - start:.3g} s, parts of all files in {in_units(nbytes)}")
-    write_results(job, dict(zip(job.request.targets, (result,), strict=True)), report)
+    write_results(job, dict(zip(job.request.targets, results, strict=True)), report)
 
 
 def _is_in_parts(path: Path) -> bool:
@@ -79,6 +78,7 @@ def _is_in_parts(path: Path) -> bool:
 def _refuse_options(job: Job) -> None:
     asked = {
         "--target": job.target != "cpu",
+        "--via": job.via != "auto",
         "--schedule": job.schedule is not None,
         "--time": job.repeats is not None,
         "--verify": job.verify,
