@@ -179,6 +179,24 @@ def test_parts_in_another_order_or_from_another_tensor(tmp_path: Path) -> None:
         ms.source(folder)
 
 
+def test_a_folder_of_an_older_version_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    folder = _whole_in_parts(tmp_path)
+    for part in folder.iterdir():  # whose files did not say where they stand
+        with np.load(part) as arrays:
+            kept = {name: arrays[name] for name in arrays if name != "part_of"}
+        np.savez(part, **kept)
+    whole = ms.read(tmp_path / "a.mtx").to_numpy()
+    for read in (ms.source, pytest.importorskip("mlir_sparse.dask").from_files):
+        with pytest.raises(
+            ms.FileFormatError, match=r"parts: expected files that say where they stand.*cut the text anew"
+        ):
+            read(folder)
+    np.testing.assert_allclose(ms.source(sorted(folder.iterdir())).read(0, 40).to_numpy(), whole)
+    for number, part in enumerate(sorted(folder.iterdir())):  # by names of one's own they are what one says they are
+        part.rename(folder / f"rows{number}.npz")
+    np.testing.assert_allclose(ms.source(folder).read(0, 40).to_numpy(), whole)
+
+
 def test_scipy_reads_parts(tmp_path: Path) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     folder = _whole_in_parts(tmp_path)

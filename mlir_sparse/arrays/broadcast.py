@@ -8,6 +8,7 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array
+from mlir_sparse.compile.chunked_operands import is_in_chunks
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
@@ -47,6 +48,9 @@ def without_axes(value: Value, axes: Sequence[int]) -> Value:
         return value
     if isinstance(value, np.ndarray):
         return value.reshape([size for axis, size in enumerate(value.shape) if axis not in axes])
+    if is_in_chunks(value):  # whose chunks know how to
+        part: Value = value[tuple(0 if axis in axes else slice(None) for axis in range(value.ndim))]
+        return part
     entries = entries_of(value)
     kept = [axis for axis in range(value.ndim) if axis not in axes]
     if not kept:

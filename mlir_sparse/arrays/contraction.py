@@ -213,6 +213,4 @@ def _common(dtypes: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
 
 def cast(operand: Value, dtype: np.dtype[Any]) -> Value:
     """Returns an operand in an element type; itself if it has the type."""
-    if isinstance(operand, SparseTensor):
-        return operand.astype(dtype)
-    return operand.astype(dtype, copy=False)
+    return operand.astype(dtype, copy=False) if isinstance(operand, np.ndarray) else operand.astype(dtype)

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.broadcast import Labels, Value
+from mlir_sparse.arrays.chunked_products import check_in_chunks
 from mlir_sparse.arrays.contraction import are_plain, cast, common_type, contracted, planned, prepared, renamed
 from mlir_sparse.arrays.contraction_path import ContractionPath, JoinStep, planned_path, steps_of
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.chunked_operands import is_in_chunks, type_in_chunks
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.compile.definitions.filled_operands import definition_beside
 from mlir_sparse.dtypes import numpy_dtype
@@ -55,7 +57,8 @@ def einsum(
     Args:
         subscripts: subscripts as in `numpy.einsum`, with implicit outputs and ellipses; or the first operand, in the
             form `einsum(op0, sublist0, op1, sublist1, ..., [sublistout])`.
-        operands: arrays, SparseTensors or other libraries' sparse arrays.
+        operands: arrays, SparseTensors or other libraries' sparse arrays; with dask.arrays among them the result is a
+            dask.array, of which nothing is computed yet.
         out: the storage of the result, or an array for a dense one; inferred when absent, as for `evaluate`.
         optimize: "auto", "off" or another name, as for `compile`; True and NumPy's "greedy" and "optimal" stand for
             "auto", False for "off"; None for what the process is set to. NumPy's ("greedy", limit) stands for "off"
@@ -81,13 +84,15 @@ def einsum(
     """
     by_columns = _one_of(_ORDERS, "order", order.upper() if isinstance(order, str) else order) == "F"
     _one_of(_CASTINGS, "casting", casting)
-    parsed, values = _arguments(subscripts, operands, dtype is None, semiring is None)
+    parsed, values = _arguments(subscripts, operands, dtype is None, semiring is None, chunks=True)
     chosen = _chosen(optimize, len(values))
     if any(isinstance(value, DefinedTensor) for value in values):
         values = _composable(values, parsed, isinstance(chosen, str | None))
     if dtype is not None or len(values) > 2:  # a partial product in a smaller type would be less precise
         wanted = common_type(values) if dtype is None else _castable(values, numpy_dtype(dtype), casting)
         values = _cast_all(values, wanted)
+    if any(map(is_in_chunks, values)):
+        check_in_chunks(values, parsed.operands, out, limited=isinstance(chosen, _WithLimit), by_columns=by_columns)
     ready, labels = prepared(values, parsed.operands, parsed.source.text)
     if isinstance(chosen, _WithLimit):
         chosen = chosen.of(ready, labels, parsed.output)
@@ -173,7 +178,7 @@ def _cast_all(values: Sequence[Value], wanted: np.dtype[Any]) -> list[Value]:
 
 
 def _arguments(
-    subscripts: Any, operands: tuple[Any, ...], defined: bool = False, filled: bool = False
+    subscripts: Any, operands: tuple[Any, ...], defined: bool = False, filled: bool = False, chunks: bool = False
 ) -> tuple[EinsumSubscripts, list[Value]]:
     """Returns the subscripts and the operands as data.
 
@@ -182,6 +187,7 @@ def _arguments(
         operands: likewise.
         defined: whether defined tensors stay what they are.
         filled: whether tensors with a fill value become defined tensors, and are not refused.
+        chunks: whether dask.arrays stay what they are.
     """
     if isinstance(subscripts, str):
         if not operands:
@@ -194,6 +200,9 @@ def _arguments(
         if id(operand) not in made:
             known = definition_beside(operand, operands) if filled and type(operand) is FilledTensor else operand
             stays = defined and isinstance(known, DefinedTensor)
+            if chunks and is_in_chunks(known):
+                type_in_chunks(f"operand {number}", known)  # which says what cannot be
+                stays = True
             made[id(operand)] = known if stays else operand_check.value_of(f"operand {number}", known)
     values = [made[id(operand)] for operand in operands]
     return parse_einsum(text, tuple(value.ndim for value in values)), values

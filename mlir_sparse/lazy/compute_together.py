@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, is_in_chunks
+from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import may_gain
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
@@ -58,7 +60,7 @@ def compute(
 
     Returns:
         the result of one expression, or a tuple of several: arrays, SparseTensors, and NumPy's scalars for results
-            without dimensions.
+            without dimensions; where operands are dask.arrays, dask.arrays of which nothing is computed yet.
 
     Raises:
         OperandError: for anything else than lazy expressions.
@@ -107,7 +109,7 @@ def _computed(one: LazyArray, options: _Options) -> Any:
         known = ready[options]
         data = _data(known.operands)
     value = known.values(data)[0]
-    if known.kernel is not None and known.places == (0,):
+    if isinstance(known.kernel, ComprehensionKernel) and known.places == (0,):
         _keep(one, options, known.kernel, data)
     return _seen(value, view.axes, view.shape)
 
@@ -133,8 +135,13 @@ def _keep(one: LazyArray, options: _Options, kernel: ComprehensionKernel, data: 
 def kernel_of(expressions: Sequence[LazyArray], optimize: str | None = None) -> ComprehensionKernel | None:
     """Returns the kernel that computes expressions; None if they are operands as they are."""
     structure = _structure([one._view.value for one in expressions])
-    options = (get_optimize() if optimize is None else optimize, None, False)
-    return _kernel(structure, _data(structure.operands), options) if structure.statements else None
+    options, data = (get_optimize() if optimize is None else optimize, None, False), _data(structure.operands)
+    if any(map(is_in_chunks, data)):
+        raise OperandError(
+            "expected operands in memory for the kernel of a lazy expression, but got dask.arrays: compute() gives a "
+            "dask.array of it, and mlir_sparse.dask.explain says how statements are cut"
+        )
+    return _kernel(structure, data, options) if structure.statements else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,17 +263,42 @@ def _program(statements: tuple[tuple[StatementForm, tuple[int, ...]], ...], want
     return _Program(comprehension, comprehension.inputs, places, may_gain(comprehension))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _ProgramInChunks:
+    """A program whose operands are dask.arrays, of which some may be in memory; its results are dask.arrays.
+
+    Args:
+        program: the program.
+        options: how it is computed.
+    """
+
+    program: _Program
+    options: _Options
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Returns the names of the operands."""
+        return self.program.names
+
+    def __call__(self, *operands: Any) -> Any:
+        """Returns the results."""
+        optimize, threads, deterministic = self.options
+        chosen = CompileOptions.of("cpu", "auto", None, threads, deterministic, optimize)
+        tensors = dict(zip(self.program.names, operands, strict=True))
+        return evaluated_in_chunks(self.program.comprehension, tensors, None, None, chosen)
+
+
 @dataclass(slots=True, eq=False)  # as above
 class _ReadyValues:
     """Values that are wanted, with the kernel that computes them.
 
     Args:
-        kernel: the kernel; None where all are operands.
+        kernel: the kernel, or a program on dask.arrays; None where all are operands.
         operands: what it is called with.
         places: for each value that is wanted the number of its result; below zero `~` the number of an operand.
     """
 
-    kernel: ComprehensionKernel | None
+    kernel: ComprehensionKernel | _ProgramInChunks | None
     operands: list[OperandValue]
     places: tuple[int, ...]
 
@@ -332,9 +364,10 @@ def _ready(wanted: Sequence[Recorded], options: _Options) -> tuple[_ReadyValues,
     data = _data(structure.operands)
     if not structure.statements:
         return _ReadyValues(None, structure.operands, structure.wanted), data
-    kernel = _kernel(structure, data, options)
-    places = _program(structure.statements, structure.wanted).places
-    return _ReadyValues(kernel, structure.operands, places), data
+    program = _program(structure.statements, structure.wanted)
+    if any(map(is_in_chunks, data)):
+        return _ReadyValues(_ProgramInChunks(program, options), structure.operands, program.places), data
+    return _ReadyValues(_kernel(structure, data, options), structure.operands, program.places), data
 
 
 def _seen(value: Any, axes: tuple[int | None, ...], shape: tuple[int, ...]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.chunked_operands import is_in_chunks, type_in_chunks
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.compile.definitions.derived_operands import DerivedOperand, MadeOperand
 from mlir_sparse.compile.definitions.filled_operands import definition_of
@@ -56,19 +57,21 @@ class OperandValue:
     """A tensor or an array, which is not copied, or what a defined tensor reads, which is found at each computation.
 
     Args:
-        source: the operand.
+        source: the operand: a SparseTensor, an array, a dask.array, or a DerivedOperand.
         kind: its type, with any shape.
         shape: its shape.
     """
 
-    source: SparseTensor | Array | DerivedOperand
+    source: Any
     kind: TensorType
     shape: tuple[int, ...]
 
-    def data(self) -> SparseTensor | Array:
+    def data(self) -> Any:
         """Returns the tensor or the array."""
         source = self.source
-        return source if isinstance(source, SparseTensor | np.ndarray) else source.value()
+        if isinstance(source, SparseTensor | np.ndarray) or is_in_chunks(source):
+            return source
+        return source.value()
 
 
 def operand_value(source: SparseTensor | Array | DerivedOperand) -> OperandValue:
@@ -176,6 +179,8 @@ def operand_view(source: Any) -> ArrayView:
         return _defined_view(source)
     if type(source) is FilledTensor:
         return _defined_view(definition_of(source))
+    if is_in_chunks(source):
+        return _view_in_chunks(source)
     value = source if type(source) is np.ndarray else operand_check.value_of("lazy", source)
     if isinstance(value, SparseTensor):
         return ArrayView(operand_value(value), _axes(value.ndim))
@@ -189,6 +194,16 @@ def operand_view(source: Any) -> ArrayView:
     if value.flags.f_contiguous and not value.flags.c_contiguous:  # its transpose needs no copy
         value, places = value.T, [None if place is None else value.ndim - 1 - place for place in places]
     return ArrayView(operand_value(value), tuple(places))
+
+
+def _view_in_chunks(source: Any) -> ArrayView:
+    kind = type_in_chunks("lazy", source)
+    kept = [axis for axis, size in enumerate(source.shape) if size != 1]
+    places = tuple(kept.index(axis) if axis in kept else None for axis in range(source.ndim))
+    if len(kept) < source.ndim:
+        source = source[tuple(slice(None) if axis in kept else 0 for axis in range(source.ndim))]
+        kind = type_in_chunks("lazy", source)
+    return ArrayView(OperandValue(source, _kind(kind.dtype, kind.rank, kind.encoding), tuple(source.shape)), places)
 
 
 def _defined_view(tensor: DefinedTensor) -> ArrayView:

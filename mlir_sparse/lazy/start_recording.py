@@ -22,7 +22,7 @@ def lazy(source: Any) -> LazyArray:
     Args:
         source: a SparseTensor, an array, another library's sparse array, a number, or a defined tensor, whose
             definition is planned with the rest; or a lazy expression, which is returned. It is not copied: values that
-            are changed before a computation count.
+            are changed before a computation count. A dask.array makes the results dask.arrays.
 
     Raises:
         OperandError: for other objects, and for data on a device.

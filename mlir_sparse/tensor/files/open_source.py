@@ -18,6 +18,7 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import (
     DTypeError,
     ExtentError,
+    FileFormatError,
     OperandError,
     UnsupportedError,
 )
@@ -38,6 +39,7 @@ from mlir_sparse.text.given_arguments import path_of
 
 __all__ = ["source"]
 
+_OF_SPLIT = re.compile(r"part-\d{5}\.npz")
 _LEAST_PIECES = 8
 _TEXT_OF_PIECE = 1 << 25
 """Bytes of a text file, or of a compressed one, for each file that it is cut into."""
@@ -311,7 +313,15 @@ def _of_file(
     _refuse(("group", group), to="HDF5 files and Zarr stores")
     if os.path.isdir(name):
         names = _in_order(os.listdir(name))
-        return _of_parts([source(os.path.join(name, part), along=along) for part in names], whole=True)
+        parts = [source(os.path.join(name, part), along=along) for part in names]
+        of_split = all(map(_OF_SPLIT.fullmatch, names))
+        if parts and of_split and all(part.place is None for part in parts):
+            raise FileFormatError(
+                f"{name}: expected files that say where they stand in the tensor, as `mlir-sparse split` writes them, "
+                "but got those of an older version, of which one may be missing without a trace: cut the text anew, or "
+                "give the files as a list, in order"
+            )
+        return _of_parts(parts, whole=True)
     if is_npz(name):
         found = levels_of(name, members_of(name))
         if found is None or found.encoding.batch_rank:
