@@ -148,8 +148,43 @@ def test_chunks_of_unlike_types_are_those_of_one_or_refused() -> None:
     found = msd.evaluate("y(i) = A(i,j) * x(j)", A=single, x=x).compute(scheduler="synchronous")
     np.testing.assert_allclose(found, D @ x, rtol=1e-6)
     mixed = da.concatenate([upper, msd.from_tensor(ms.tensor(D[200:], "CSC"), pieces=1)])
-    with pytest.raises(ms.OperandError, match=r"expected A stored as .* but got"):
+    with pytest.raises(ms.OperandError, match=r"expected chunks of A that are stored alike, but got .* beside"):
         msd.evaluate("y(i) = A(i,j) * x(j)", A=mixed, x=x).compute(scheduler="synchronous")
+    alike = mixed.map_blocks(lambda part: part.convert("CSR"))
+    found = msd.evaluate("y(i) = A(i,j) * x(j)", A=alike, x=x).compute(scheduler="synchronous")
+    np.testing.assert_allclose(found, D @ x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+def test_chunks_of_unlike_widths_are_read_in_those_of_one(persisted: bool) -> None:
+    rows = [D[:2, :40], D[2:40, :40], D[40:45, :40]]
+    widths = [(8, 8), (64, 64), (32, 16)]
+    for order in ([0, 1, 2], [1, 2, 0]):
+        tensors = [ms.tensor(rows[at], ms.encoding("CSR").with_widths(*widths[at])) for at in order]
+        mixed = da.concatenate([da.from_array(one, chunks=-1, asarray=False) for one in tensors])
+        if persisted:
+            mixed = mixed.persist(scheduler="synchronous")
+        dense = np.concatenate([rows[at] for at in order])
+        found = msd.evaluate("y(i) = A(i,j) * x(j)", A=mixed, x=x[:40]).compute(scheduler="synchronous")
+        np.testing.assert_allclose(found, dense @ x[:40], rtol=1e-12)
+        found = msd.evaluate("C(i,k) = A(i,j) * B(k,j)", A=mixed, B=mixed).compute(scheduler="synchronous")
+        np.testing.assert_allclose(as_array(found), dense @ dense.T, rtol=1e-12)
+
+
+def test_types_of_chunks_are_cast_as_dask_asks() -> None:
+    A = msd.from_tensor(ms.tensor(D, "CSR"), pieces=3)
+    found = A.astype(np.float32, copy=False).compute(scheduler="synchronous")
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(as_array(found), D.astype(np.float32))
+    with pytest.raises(ms.DTypeError, match="expected a cast that casting='no' allows, but got f64 to f32"):
+        ms.tensor(D).astype(np.float32, casting="no")
+    with pytest.raises(ms.OperandError, match="expected casting= one of no, equiv"):
+        ms.tensor(D).astype(np.float32, casting="any")  # type: ignore[arg-type]
+    whole = ms.tensor(D)
+    assert whole.astype(np.float64) is whole
+    assert not np.shares_memory(whole.astype(np.float64, copy=True).storage.values, whole.storage.values)
+    with pytest.raises(ms.UnsupportedError, match="expected chunks that are arrays to write to Zarr"):
+        A.to_zarr("a.zarr")
 
 
 def test_tasks_of_pieces_are_small() -> None:
@@ -166,7 +201,7 @@ def test_another_version_on_a_worker_is_named_before_its_first_task(monkeypatch:
     graph = dict(msd.evaluate("s = A(i,j)", A=msd.from_tensor(ms.tensor(D), pieces=2)).__dask_graph__())
     (kernel,) = [key for key in graph if isinstance(key, str) and key.startswith("kernel")]
     sent = pickle.dumps(graph[kernel])
-    monkeypatch.setattr("mlir_sparse.dask.piece_graph.__version__", "99.0")
+    monkeypatch.setattr("mlir_sparse.dask.piece_tasks.__version__", "99.0")
     with pytest.raises(ms.UnsupportedError, match=r"expected mlir_sparse .*, but got 99\.0 on the worker"):
         pickle.loads(sent)
 

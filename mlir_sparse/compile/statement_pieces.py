@@ -67,11 +67,13 @@ class StatementPieces:
         kernel: computes a piece; its operands are those of `cuts.assignment`.
         combines: for each cut what combines the results of its pieces, an array of them or two tensors; None where they
             follow one another.
+        types: the type of each operand, by its name in `cuts.assignment`.
     """
 
     cuts: ComposedCut
     kernel: CompiledKernel
     combines: tuple[CompiledKernel | None, ...]
+    types: tuple[tuple[str, TensorType], ...]
 
     @property
     def cut(self) -> StatementCut:
@@ -200,7 +202,7 @@ def compile_pieces(
     output = kernel.output
     assert isinstance(output, TensorType)
     combines = (None if cut.combine is None else _combining(cut.combine, output, options) for cut in cuts.cuts)
-    return StatementPieces(cuts, kernel, tuple(combines))
+    return StatementPieces(cuts, kernel, tuple(combines), tuple(operands.items()))
 
 
 def rewriting_of_pieces(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dask.array
@@ -11,7 +12,8 @@ import numpy as np
 
 from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding import TensorType
+from mlir_sparse.encoding import Encoding, TensorType
+from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
@@ -24,6 +26,7 @@ __all__ = [
     "joined_here",
     "nbytes_of",
     "type_of_chunks",
+    "with_type",
 ]
 
 Place = tuple[int, ...]  # of a chunk: its number along each dimension
@@ -33,10 +36,44 @@ def type_of_chunks(value: Any) -> TensorType:
     """Returns the type of an operand; of a dask.array that of its chunks, or of its meta where none is at hand."""
     own = value
     if isinstance(value, dask.array.Array):  # Dask slices a meta, which then has widths of its own
-        own = next(iter(chunks_at_hand(value).values()), value._meta)
+        at_hand = chunks_at_hand(value)
+        own = next(iter(at_hand.values()), value._meta)
+        if at_hand:
+            return _widest(own.type, at_hand.values())
     if isinstance(own, SparseTensor):
         return own.type
     return TensorType(DType.of(value.dtype), (None,) * value.ndim)
+
+
+def _widest(kind: TensorType, chunks: Iterable[SparseTensor]) -> TensorType:
+    """Returns the type of the first of some chunks, in widths that are enough for all."""
+    assert kind.encoding is not None  # of a tensor
+    encodings = {chunk.encoding for chunk in chunks}
+    if len(encodings) == 1:
+        return kind
+    widths = [max((one.pos_width or 64, one.crd_width or 64)[at] for one in encodings) for at in range(2)]
+    return replace(kind, encoding=kind.encoding.with_widths(*widths))
+
+
+def with_type(part: Any, encoding: Encoding | None, name: str) -> Any:
+    """Returns a chunk as its kernel reads it: in other widths where its own differ.
+
+    Args:
+        part: the chunk.
+        encoding: what the kernel reads; None for an array.
+        name: the operand, for messages.
+
+    Raises:
+        OperandError: for a chunk in other storage.
+    """
+    if not isinstance(part, SparseTensor) or encoding is None or part.encoding == encoding:
+        return part
+    if part.encoding.with_widths(0, 0) == encoding.with_widths(0, 0):
+        return part.convert(encoding)
+    raise OperandError(
+        f"expected chunks of {name} that are stored alike, but got {part.encoding.map_text()} beside "
+        f"{encoding.map_text()}: give {name}.map_blocks(lambda part: part.convert({encoding.map_text()!r}))"
+    )
 
 
 def chunks_at_hand(array: Any) -> dict[Place, SparseTensor]:

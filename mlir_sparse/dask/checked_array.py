@@ -13,7 +13,7 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.array_chunks import chunk_bytes
-from mlir_sparse.errors import DistributedError, TooLargeError
+from mlir_sparse.errors import DistributedError, TooLargeError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits, in_units
 
 __all__ = ["CheckedArray", "Pieces", "annotate", "pieces_of"]
@@ -122,6 +122,19 @@ class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
         """Computes the chunks and keeps them where they are, as `dask.array.Array.persist`."""
         with _on(options.get("scheduler")):
             return super().persist(**options)
+
+    def to_zarr(self, *args: Any, **options: Any) -> Any:
+        """Writes the array, as `dask.array.Array.to_zarr`.
+
+        Raises:
+            UnsupportedError: for chunks that are tensors, as Zarr's chunks are arrays.
+        """
+        if not isinstance(self._meta, np.ndarray):
+            raise UnsupportedError(
+                "expected chunks that are arrays to write to Zarr, but got tensors: give "
+                "A.map_blocks(lambda part: part.to_numpy()), or write the parts by mlir_sparse.write"
+            )
+        return super().to_zarr(*args, **options)
 
     def _check(self) -> None:
         limit = None if _elsewhere.get() else _worker_limit()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
@@ -13,10 +11,9 @@ import dask.array
 import numpy as np
 from dask.base import tokenize
 
-from mlir_sparse._native import __version__
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
-from mlir_sparse.compile.statement_pieces import StatementPieces, combined, compile_ahead, compile_sum
+from mlir_sparse.compile.statement_pieces import StatementPieces, compile_sum
 from mlir_sparse.dask.array_chunks import chunk_bytes, joined_here, nbytes_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
@@ -24,6 +21,7 @@ from mlir_sparse.dask.halo_parts import laid_out, ranges_read
 from mlir_sparse.dask.heavy_parts import divided_parts
 from mlir_sparse.dask.image_operands import SentImage, images_sent, tasks_of_divisions
 from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
+from mlir_sparse.dask.piece_tasks import PieceKernel, SumKernel, added_divisions, computed_piece, joined_pieces
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Semiring
 from mlir_sparse.notation.laws import PLUS_TIMES
@@ -69,7 +67,7 @@ def graph_of_pieces(
     label = before_dash("".join(str(statement).split()))
     token = tokenize(str(statement), pieces.kernel, [arrays[name] for name in arrays], bounds)
     name, kernel = f"{label}-{token}", f"kernel-{token}"
-    tasks: dict[Any, Any] = {kernel: _Kernel(pieces)}
+    tasks: dict[Any, Any] = {kernel: PieceKernel(pieces)}
     keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
     made = [name for name in cuts.names if cuts.operand(name) in within and any(a is not None for a in cuts.axes(name))]
     _make_within(keys, {name: arrays[name] for name in made}, sent)
@@ -80,7 +78,7 @@ def graph_of_pieces(
         key = (f"{name}-piece", *numbers) if reduced else _chunk_key(name, axes, numbers, rank)
         read = {other: keys[other][numbers] for other in arrays}
         if heavy is None or not heavy.add(tasks, key, numbers, read, kernel):
-            tasks[key] = (_call, kernel, list(read), list(read.values()))
+            tasks[key] = (computed_piece, kernel, list(read), list(read.values()))
     if reduced:
         _combine(tasks, kernel, name, axes, bounds, rank)
     shape = _result_shape(statement, extents, axes, bounds)
@@ -237,8 +235,8 @@ def _combine_one(tasks: dict[Any, Any], kernel: str, number: int, keys: list[Any
         level += 1
         groups = [keys[at : at + _ARITY] for at in range(0, len(keys), _ARITY)]
         keys = [(f"{made[0]}-{number}-{level}", *made[1:], place) for place in range(len(groups))]
-        tasks |= {key: (_join, kernel, number, group) for key, group in zip(keys, groups, strict=True)}
-    tasks[made] = (_join, kernel, number, keys)
+        tasks |= {key: (joined_pieces, kernel, number, group) for key, group in zip(keys, groups, strict=True)}
+    tasks[made] = (joined_pieces, kernel, number, keys)
 
 
 def _taken(
@@ -329,7 +327,7 @@ class _HeavyPieces:
         if all(isinstance(one, SparseTensor) for one in own):
             parts = [(f"{label}-part", *numbers, at) for at in range(len(own))]
             tasks |= dict(zip(parts, own, strict=True))
-        tasks[f"{label}-sum"] = _Sum(self.total)
+        tasks[f"{label}-sum"] = SumKernel(self.total)
         operands = {other: [value] * len(own) for other, value in read.items()} | {self.operand: parts}
         for other, sent in self.sent.items():
             if sent.image.part != self.operand:
@@ -341,60 +339,6 @@ class _HeavyPieces:
                 operands[other] = found[1]
         results = [(label, *numbers, at) for at in range(len(own))]
         for at, result in enumerate(results):
-            tasks[result] = (_call, kernel, list(operands), [value[at] for value in operands.values()])
-        tasks[key] = (_added, f"{label}-sum", results)
+            tasks[result] = (computed_piece, kernel, list(operands), [value[at] for value in operands.values()])
+        tasks[key] = (added_divisions, f"{label}-sum", results)
         return True
-
-
-class _Sum:
-    """The kernel that adds results, as a value of the graph."""
-
-    def __init__(self, kernel: CompiledKernel) -> None:
-        self.kernel = kernel
-
-    def __dask_tokenize__(self) -> Any:
-        return repr(self.kernel)
-
-    def __reduce__(self) -> Any:
-        compile_ahead(self.kernel)
-        return _Sum, (self.kernel,)
-
-
-def _added(total: _Sum, results: Sequence[Any]) -> Any:
-    return combined(total.kernel, results)
-
-
-class _Kernel:
-    """The kernels of a statement's pieces, as a value of the graph: each worker gets them once."""
-
-    def __init__(self, pieces: StatementPieces) -> None:
-        self.pieces = pieces
-
-    def __dask_tokenize__(self) -> Any:
-        return str(self.pieces.cuts), repr(self.pieces.kernel)
-
-    def __reduce__(self) -> Any:
-        self.pieces.compile_ahead()  # here, rather than by each worker
-        return _kernel_here, (__version__, self.pieces)
-
-
-def _kernel_here(version: str, pieces: StatementPieces) -> _Kernel:
-    """Returns what a worker computes pieces with, before its first task.
-
-    Raises:
-        UnsupportedError: on a worker with another version of this package.
-    """
-    if version != __version__:
-        raise UnsupportedError(
-            f"expected mlir_sparse {version}, as where the statement was made, but got {__version__} on the worker "
-            f"{platform.node()} (process {os.getpid()}): install one version on all of them"
-        )
-    return _Kernel(pieces)
-
-
-def _call(kernel: _Kernel, names: Sequence[str], operands: Sequence[Any]) -> Any:
-    return kernel.pieces.kernel(**dict(zip(names, operands, strict=True)))
-
-
-def _join(kernel: _Kernel, number: int, results: Sequence[Any]) -> Any:
-    return kernel.pieces.joined(list(results), number)

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from mlir_sparse.dtypes import DType, is_numeric
-from mlir_sparse.errors import DTypeError, RankError, WidthError
+from mlir_sparse.errors import DTypeError, OperandError, RankError, WidthError
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.widths import width_dtype, width_limit
 
-__all__ = ["at_least_32_bits", "cast_values", "index_array", "index_columns", "stored_integers", "value_array"]
+__all__ = [
+    "Casting",
+    "at_least_32_bits",
+    "cast_values",
+    "check_cast",
+    "index_array",
+    "index_columns",
+    "stored_integers",
+    "value_array",
+]
+
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
 def index_array(given: object, what: str) -> Array:
@@ -119,6 +130,19 @@ def _zeros_and_ones(array: Array) -> Array:
         return array
     found: Array = array.view(np.uint8) != 0
     return found
+
+
+def check_cast(given: DType, wanted: DType, casting: Casting) -> None:
+    """Refuses a cast that a rule of `numpy.can_cast` does not allow.
+
+    Raises:
+        DTypeError: with the rule.
+        OperandError: for a rule that there is none of.
+    """
+    if casting not in get_args(Casting):
+        raise OperandError(f"expected casting= one of {', '.join(get_args(Casting))}, but got {casting!r}")
+    if casting != "unsafe" and not np.can_cast(given.numpy, wanted.numpy, casting):
+        raise DTypeError(f"expected a cast that casting={casting!r} allows, but got {given} to {wanted}")
 
 
 def cast_values(array: Array, dtype: DType) -> Array:

@@ -15,6 +15,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DenseCopyWarning, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
+from mlir_sparse.tensor.buffer_arrays import Casting
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.fill_values import cast_fill, fill_of, is_zero_fill, no_fill
 from mlir_sparse.tensor.filled_methods import FilledMethods
@@ -173,14 +174,19 @@ class FilledTensor(FilledMethods):
         _check_storage(wanted, self._fill)
         return FilledTensor._of(_tidied(self._stored.convert(wanted)), self._fill)
 
-    def astype(self, dtype: DTypeLike | DType) -> Any:
+    def astype(self, dtype: DTypeLike | DType, *, casting: Casting = "unsafe", copy: bool = False) -> Any:
         """Returns the tensor with another element type; a SparseTensor where the fill value becomes zero.
+
+        Args:
+            dtype: the element type.
+            casting: the casts allowed, as in `numpy.can_cast`.
+            copy: whether values are copied where the type is the same.
 
         Raises:
             DTypeError: for complex values as real ones, and for a fill value that the type does not hold.
         """
         wanted = DType.of(dtype)
-        return filled(self._stored.astype(wanted), cast_fill(self._fill, wanted))
+        return filled(self._stored.astype(wanted, casting=casting, copy=copy), cast_fill(self._fill, wanted))
 
     def to(self, where: str, **options: Any) -> Any:
         """Returns the tensor as a sparse array of another library, which must have fill values.

@@ -19,7 +19,7 @@ from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.process.progress import progress
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
-from mlir_sparse.tensor.buffer_arrays import cast_values
+from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
 from mlir_sparse.tensor.convert.convert import convert_storage
 from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
 from mlir_sparse.tensor.convert.pack import pack
@@ -334,15 +334,21 @@ class SparseTensor(LibraryMethods):
         storage, shape = sliced(self._storage, self._shape, slices)
         return self._from_parts(shape, storage, self._dtype)
 
-    def astype(self, dtype: DTypeLike | DType) -> SparseTensor:
+    def astype(self, dtype: DTypeLike | DType, *, casting: Casting = "unsafe", copy: bool = False) -> SparseTensor:
         """Returns the tensor with another element type; itself if it has that type.
 
+        Args:
+            dtype: the element type.
+            casting: the casts allowed, as in `numpy.can_cast`.
+            copy: whether values are copied where the type is the same.
+
         Raises:
-            DTypeError: for complex values as real ones.
+            DTypeError: for complex values as real ones, and for a cast that is not allowed.
         """
         wanted = DType.of(dtype)
+        check_cast(self._dtype, wanted, casting)
         if wanted == self._dtype:
-            return self
+            return self.copy() if copy else self
         storage = self._storage.with_values(cast_values(self._storage.values, wanted))
         return self._from_parts(self._shape, storage, wanted)
 
