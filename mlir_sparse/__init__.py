@@ -19,10 +19,8 @@ except ModuleNotFoundError as error:
     raise unbuilt(error) from None
 from mlir_sparse.compile import (
     STAGES,
-    DefinedTensor,
     Kernel,
     compile,
-    define,
     evaluate,
     get_optimize,
     parse,
@@ -98,7 +96,6 @@ from mlir_sparse.notation import (
     tensors,
     where,
 )
-from mlir_sparse.pipeline import Remark
 from mlir_sparse.pipeline.user_passes import register_pass
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.process.first_use import at_first_use
@@ -129,11 +126,12 @@ if TYPE_CHECKING:
         zeros,
     )
     from mlir_sparse.arrays.einsum import einsum, einsum_path
-    from mlir_sparse.compile import ComprehensionKernel, Tuning, load, tune, tune_machine
+    from mlir_sparse.compile import ComprehensionKernel, DefinedTensor, Tuning, define, load, tune, tune_machine
     from mlir_sparse.compile.modules import UserModule, module, opt
     from mlir_sparse.compile.stream import stream
     from mlir_sparse.gradients.adjoint_entry import adjoint
     from mlir_sparse.lazy import LazyArray, compute
+    from mlir_sparse.loops.remarks import Remark
     from mlir_sparse.notation.adjoint import Adjoint
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
     from mlir_sparse.tensor.files.open_source import source
@@ -150,6 +148,7 @@ else:
             ),
             "arrays.operations": ("xp",),
             "compile.comprehension.comprehension_kernel": ("ComprehensionKernel",),
+            "compile.definitions.defined_tensor": ("DefinedTensor", "define"),
             "compile.load_kernel": ("load",),
             "compile.modules": ("UserModule", "module", "opt"),
             "compile.stream": ("stream",),
@@ -157,6 +156,7 @@ else:
             "compile.tuning.tune_machine": ("tune_machine",),
             "gradients.adjoint_entry": ("adjoint",),
             "lazy": ("LazyArray", "compute"),
+            "loops.remarks": ("Remark",),
             "notation.adjoint": ("Adjoint",),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
             "tensor.files.open_source": ("source",),

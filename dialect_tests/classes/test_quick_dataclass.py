@@ -8,6 +8,7 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
@@ -208,3 +209,50 @@ def test_the_package_makes_its_classes_with_it() -> None:
     assert sys.modules["mlir_sparse.classes.quick_dataclass"].dataclass is quick
     assert ms.Schedule.__init__.__code__.co_filename == "<string>"
     assert ms.Schedule.__eq__.__module__ == "mlir_sparse.classes.quick_dataclass"
+
+
+ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((1,), {}),
+    ((1, "x", [3]), {"g": 8, "d": 0}),
+    ((), {"a": 1, "b": "y"}),
+    ((), {}),
+    ((1, "x", [3], 4, 5), {}),
+    ((1,), {"a": 2}),
+    ((1,), {"e": 2}),
+    ((1,), {"unknown": 2}),
+    (("text",), {}),
+]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
+def test_the_first_objects_and_later_ones_are_alike(arguments: Any, pair: tuple[Any, Any]) -> None:
+    """`__init__` is compiled after some objects, or at once where arguments are wrong."""
+    positional, named = arguments
+    theirs, ours = pair
+
+    def values(kind: Any) -> Any:
+        one = kind(*positional, **named)
+        return [(field.name, getattr(one, field.name)) for field in dataclasses.fields(kind)]
+
+    expected = outcome(lambda: values(theirs))
+    assert all(outcome(lambda: values(ours)) == expected for _ in range(100))
+
+
+def test_first_objects_of_many_threads() -> None:
+    kinds = [declared(quick, {"frozen": True, "slots": True}) for _ in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda number: kinds[number % 20](number).a, range(4000)))
+    assert made == list(range(4000))
+
+
+def test_the_first_object_asks_a_subclass_for_what_it_adds() -> None:
+    @quick(frozen=True)
+    class Base:
+        a: int
+
+    class Heir(Base):
+        def __init__(self, b: int) -> None:
+            super().__init__(b + 1)
+
+    assert [Heir(number).a for number in range(40)] == list(range(1, 41))
+    assert list(inspect.signature(Base).parameters) == ["a"]

@@ -7,7 +7,8 @@ import pytest
 from dialect_tests.encoding import mlir_reference as mlir
 from dialect_tests.encoding.conformance import FOREIGN, REFUSED, REFUSED_FIELDS, VALID, WRONG, attribute
 from mlir_sparse._mlir.provider import bindings_name
-from mlir_sparse.encoding import TensorType, encoding, parse_encoding
+from mlir_sparse.encoding import TensorType, encoding
+from mlir_sparse.encoding.encoding_parser import parse_encoding
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, SyntaxError_, UnsupportedError
 
 # What MLIR and we call by different words: MLIR names only the token it wanted.

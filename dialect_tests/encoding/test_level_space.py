@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dialect_tests.encoding.conformance import FOREIGN, VALID_MAPS
-from mlir_sparse.encoding import PRESETS, Encoding, LevelFormat, encoding, parse_encoding
+from mlir_sparse.encoding import PRESETS, Encoding, LevelFormat, encoding
+from mlir_sparse.encoding.encoding_parser import parse_encoding
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.level_space import level_space
 from mlir_sparse.encoding.levels.plain_levels import Buffer

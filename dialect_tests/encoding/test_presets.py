@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dialect_tests.encoding import mlir_reference as mlir
-from mlir_sparse.encoding import PRESETS, DimSlice, TensorType, encoding, parse_encoding
+from mlir_sparse.encoding import PRESETS, DimSlice, TensorType, encoding
+from mlir_sparse.encoding.encoding_parser import parse_encoding
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, UnknownPresetError
 
 # As in the dialect's documentation and in its tests.

@@ -13,7 +13,8 @@ from dialect_tests.crossing import examples
 from dialect_tests.encoding import generate
 from dialect_tests.encoding import mlir_reference as mlir
 from mlir_sparse._mlir.provider import bindings_name
-from mlir_sparse.encoding import TensorType, encoding, parse_encoding
+from mlir_sparse.encoding import TensorType, encoding
+from mlir_sparse.encoding.encoding_parser import parse_encoding
 from mlir_sparse.errors import SparseError
 
 _FRAGMENTS = [

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 from mlir_sparse import _native
 from mlir_sparse._mlir import ir
 from mlir_sparse._mlir.provider import bindings
 from mlir_sparse.errors import CompileError
+from mlir_sparse.process.forks import importing
 
 __all__ = ["Engine", "execution_engine", "object_code", "plain_engine"]
 
@@ -101,10 +100,14 @@ def object_code(engine: Engine) -> bytes:
     code = _written_to_memory(engine) if hasattr(os, "memfd_create") else b""
     if code:
         return code
+    with importing():
+        import tempfile  # it loads modules of compression, and is asked for by few
+
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.o")
-        engine.dump_to_object_file(str(path))
-        return path.read_bytes()
+        path = os.path.join(folder, "kernel.o")
+        engine.dump_to_object_file(path)
+        with open(path, "rb") as file:
+            return file.read()
 
 
 def _written_to_memory(engine: Engine) -> bytes:

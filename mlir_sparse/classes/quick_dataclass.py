@@ -1,14 +1,16 @@
 """`dataclasses.dataclass` in a fraction of the time that the standard library's takes to make a class.
 
 The package has hundreds of classes of values. The standard library compiles seven functions for each that is frozen,
-half a millisecond, and that is half of an import. Here one is compiled, `__init__`, and the others are closures over
-the names of the fields. They behave alike, and so do `fields`, `replace`, `copy`, `pickle` and `match`.
+half a millisecond, and that is half of an import. Here one is compiled, `__init__`, and that only for classes of
+which many objects are made; the others are closures over the names of the fields. They behave alike, and so do
+`fields`, `replace`, `copy`, `pickle` and `match`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from operator import attrgetter
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,57 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["dataclass"]
 
 _ABSENT = object()
+_MISSING = dataclasses.MISSING
+_FIRST = 32  # objects of a class before its `__init__` is compiled
+
+
+class _Initialiser:
+    """The `__init__` of a class for its first objects, which it makes field by field: most classes never get many.
+
+    To compile takes as long as forty objects made so. Wrong arguments are left to the compiled one, which refuses them.
+    """
+
+    def __init__(self, kind: type, frozen: bool) -> None:
+        self._kind, self._frozen = kind, frozen
+        self._left = _FIRST
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., None]:
+        if instance is None or self._left <= 0:
+            compiled: Callable[..., None] = self._compiled().__get__(instance, owner)
+            return compiled
+        self._left -= 1
+        return partial(self._fill, instance)
+
+    def _compiled(self) -> Callable[..., None]:
+        """Compiles `__init__`, which takes this one's place; two threads at once make the same."""
+        made = _initialiser(self._kind, self._frozen)
+        self._kind.__init__ = made  # type: ignore[misc]
+        return made
+
+    @cached_property
+    def _fields(self) -> tuple[list[dataclasses.Field[Any]], list[str], set[str], set[str]]:
+        """The fields, and of their names those of arguments by position, of all arguments and of those that must be."""
+        fields = list(dataclasses.fields(self._kind))
+        taken = [one for one in fields if one.init]
+        must = {one.name for one in taken if one.default is _MISSING and one.default_factory is _MISSING}
+        return fields, [one.name for one in taken if not one.kw_only], {one.name for one in taken}, must
+
+    def _fill(self, instance: Any, /, *arguments: Any, **named: Any) -> None:
+        fields, by_position, known, must = self._fields
+        given = dict(zip(by_position, arguments, strict=False)) | named
+        if len(given) != len(arguments) + len(named) or not must <= given.keys() <= known:
+            self._compiled()(instance, *arguments, **named)
+            return
+        for one in fields:
+            name = one.name
+            if name in given:
+                object.__setattr__(instance, name, given[name])
+            elif one.default is not _MISSING:
+                object.__setattr__(instance, name, one.default)
+            elif one.default_factory is not _MISSING:
+                object.__setattr__(instance, name, one.default_factory())
+        if hasattr(self._kind, "__post_init__"):
+            instance.__post_init__()
 
 
 def _initialiser(kind: type, frozen: bool) -> Callable[..., None]:
@@ -128,7 +181,7 @@ def _made(kind: type, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(kind)
     fields = dataclasses.fields(made)
     names = [one.name for one in fields]
-    methods: dict[str, Any] = {"__init__": _initialiser(made, frozen)}
+    methods: dict[str, Any] = {"__init__": _Initialiser(made, frozen)}
     if eq:
         methods["__eq__"] = _comparison([one.name for one in fields if one.compare])
         hashed = [one.name for one in fields if (one.compare if one.hash is None else one.hash)]

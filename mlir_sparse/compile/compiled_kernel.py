@@ -5,24 +5,26 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse import pipeline
 from mlir_sparse._mlir import parsed_by_caller
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.index_operands import bound_operands
-from mlir_sparse.compile.kernel_html import kernel_html
 from mlir_sparse.device import DeviceArray
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import IndexVar, is_made_by_calls
+from mlir_sparse.process.forks import importing
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.tensor import DeviceTensor, SparseTensor
 from mlir_sparse.text.given_arguments import text_of
 from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.shortened import shortened
+
+if TYPE_CHECKING:
+    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["CompiledKernel", "Result", "StatementKernel"]
 
@@ -83,13 +85,16 @@ class CompiledKernel(ABC):
 
     def _repr_html_(self) -> str:
         """Returns what the kernel computes and how, for notebooks."""
+        with importing():
+            from mlir_sparse.compile.kernel_html import kernel_html  # for notebooks only
+
         return kernel_html(self, *self._described())
 
     @abstractmethod
     def _described(self) -> tuple[str, Iterable[tuple[str, Any]]]:
         """Returns what the kernel computes, and its operands with their types by name."""
 
-    def remarks(self) -> tuple[pipeline.Remark, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """Returns the remarks of the strategies for fast loops: which were applied, and why others were not.
 
         Raises:

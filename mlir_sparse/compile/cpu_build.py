@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from mlir_sparse import _native, lower, pipeline, plan, runtime
 from mlir_sparse.classes import dataclass
@@ -28,6 +28,9 @@ from mlir_sparse.program import (
 from mlir_sparse.spec import KernelSpec
 from mlir_sparse.text.given_arguments import text_of
 from mlir_sparse.text.listed_words import listed
+
+if TYPE_CHECKING:
+    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["STAGES", "Build", "Stage"]
 
@@ -288,7 +291,7 @@ class Build:
         return runtime.link_program(self.steps, machine)
 
     @cached_property
-    def remarks(self) -> tuple[pipeline.Remark, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """Returns the remarks of the strategies, computed at the first use, so that kernels from disk have them too.
 
         Raises:

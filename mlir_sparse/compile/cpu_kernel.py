@@ -6,17 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse import _native, pipeline, runtime
+from mlir_sparse import _native, runtime
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.call_limits import check_static, fitting, repeated
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
-from mlir_sparse.compile.explain_build import explained
 from mlir_sparse.compile.index_operands import made_account
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
 from mlir_sparse.compile.portable_kernel import PortableKernel
@@ -25,11 +24,14 @@ from mlir_sparse.compile.statement_plans import StatementPlans
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import IndexVar, tensors_given
 from mlir_sparse.plan.schedule import STATIC, Schedule
-from mlir_sparse.process.forks import Lock, cached_property
+from mlir_sparse.process.forks import Lock, cached_property, importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+
+if TYPE_CHECKING:
+    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["Kernel"]
 
@@ -310,7 +312,7 @@ class Kernel(PortableKernel):
         """Returns the module after each pass, compiled anew: a list that diffs, and shows itself as a page."""
         return exploring.cpu_passes(self._declared, self.explain)
 
-    def remarks(self) -> tuple[pipeline.Remark, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """Returns the remarks of the strategies for fast loops: where each was applied, and why not elsewhere.
 
         This compiles the kernel down to loops, even if its machine code came from a file.
@@ -363,6 +365,9 @@ class Kernel(PortableKernel):
         """
         if (operands or named) and self._settings.optimize != "off":
             return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
+        with importing():
+            from mlir_sparse.compile.explain_build import explained  # for readers only
+
         told = explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
         return told + made_account(self.spec.assignment)
 

@@ -21,8 +21,7 @@ from mlir_sparse.compile.comprehension.comprehension_build import (
 )
 from mlir_sparse.compile.cpu_build import STAGES, Stage
 from mlir_sparse.compile.cpu_kernel import Kernel
-from mlir_sparse.compile.definitions.defined_tensor import reads_defined
-from mlir_sparse.compile.definitions.filled_operands import compile_filled, evaluate_filled, reads_filled
+from mlir_sparse.compile.definitions.read_operands import reads_defined, reads_filled
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.kernel_settings import KernelSettings
 from mlir_sparse.compile.parse_text import parse, parsed_with
@@ -114,6 +113,9 @@ def compile(
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        with importing():
+            from mlir_sparse.compile.definitions.filled_operands import compile_filled  # for fill values only
+
         return compile_filled(compile, text, by_name(named, tensors), asked)  # type: ignore[no-any-return]
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
         asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
@@ -342,6 +344,9 @@ def evaluate(
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+        with importing():
+            from mlir_sparse.compile.definitions.filled_operands import evaluate_filled  # for fill values only
+
         return evaluate_filled(evaluate, text, by_name(named, tensors), asked)
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
         asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from mlir_sparse import pipeline, runtime
+from mlir_sparse import runtime
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.errors import SparseError
 from mlir_sparse.machine import CHOICES, machine_profile
 from mlir_sparse.plan.schedule import STATIC
 from mlir_sparse.process.forks import importing
+
+if TYPE_CHECKING:
+    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["explained", "pass_of"]
 
@@ -64,7 +68,7 @@ def _machine(names: Iterable[str]) -> str:
     return "\n  ".join([f"\n\nby the profile {profile.name}", *lines]) if lines else ""
 
 
-def _choices(build: Build, remarks: Sequence[pipeline.Remark], threads: int) -> Iterator[str]:
+def _choices(build: Build, remarks: Sequence[Remark], threads: int) -> Iterator[str]:
     """Yields the names of the choices by the machine that a build depends on."""
     applied = {pass_of(one.strategy) for one in remarks if one.applied}
     for step in build.passes.passes:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
-from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
+from mlir_sparse.compile.definitions.defined_operators import DefinedOperators
 from mlir_sparse.compile.statement_optimizer import get_optimize
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import rounded_sketch
@@ -65,10 +65,10 @@ class RepeatedCalls:
                 found += (name, storage.encoding, storage.values.dtype, len(value._shape))
             elif kind is np.ndarray:
                 found += (name, value.dtype, value.ndim)
-            elif kind is DefinedTensor:
-                found += (name, value.signature)
             elif kind in _NUMBERS:
                 found += (name, kind)
+            elif issubclass(kind, DefinedOperators):
+                found += (name, value.signature)
             else:
                 return None
         key = tuple(found)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,7 +69,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes, *, private: bool =
 def _new_file_beside(target: str, private: bool) -> tuple[int, str]:
     """Returns a new file open for writing and its name, with the mode that the target has or would get."""
     # Not the target's name with a suffix: that name may have the greatest length already.
-    partial = os.path.join(os.path.dirname(target), f"{PARTIAL}{secrets.token_hex(8)}")
+    partial = os.path.join(os.path.dirname(target), f"{PARTIAL}{os.urandom(8).hex()}")
     descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
     if private:
         return descriptor, partial

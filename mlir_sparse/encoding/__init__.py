@@ -34,7 +34,6 @@ hashed rows  `(i, j) -> (i : dense, j : hashed)`
 
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_from import encoding
-from mlir_sparse.encoding.encoding_parser import parse_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
 from mlir_sparse.encoding.level_map import LevelSpec
@@ -68,7 +67,6 @@ __all__ = [
     "TypedValue",
     "encoding",
     "level_table",
-    "parse_encoding",
     "preset_encoding",
     "uniform_sketch",
 ]

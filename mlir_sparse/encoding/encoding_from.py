@@ -8,11 +8,10 @@ from functools import lru_cache
 
 from mlir_sparse.encoding.bindings_objects import bindings_text
 from mlir_sparse.encoding.dim_slice import DimSlice
-from mlir_sparse.encoding.encoding_parser import take_encoding
 from mlir_sparse.encoding.encoding_value import ATTRIBUTE, Encoding
-from mlir_sparse.encoding.map_parser import parse_slice_number
 from mlir_sparse.encoding.presets import UNORDERED, canonical_name, preset_encoding, unordered_preset
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, SparseError
+from mlir_sparse.process.forks import importing
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.given_arguments import integer_of
 from mlir_sparse.text.lexer import TokenKind
@@ -109,6 +108,9 @@ def take_storage(cursor: Cursor, rank: int | None = None, parameters: Mapping[st
     if cursor.token.kind is not TokenKind.HASH_NAME and not cursor.at("(", "[", "{"):
         kinds = "an attribute, a map or the name of a preset"
         cursor.fail(f"expected {kinds}, but got {cursor.token.describe()}")
+    with importing():
+        from mlir_sparse.encoding.encoding_parser import take_encoding  # for attributes and maps, not for names
+
     result = take_encoding(cursor)
     try:
         _refuse_parameters(given)
@@ -148,6 +150,9 @@ def _take_arguments(cursor: Cursor) -> list[int | None]:
     arguments: list[int | None] = []
     if not cursor.accept("(") or cursor.accept(")"):
         return arguments
+    with importing():
+        from mlir_sparse.encoding.map_parser import parse_slice_number  # for parameters in parentheses
+
     arguments.append(parse_slice_number(cursor))
     while cursor.accept(","):
         arguments.append(parse_slice_number(cursor))

@@ -8,7 +8,6 @@ LAPACK and of direct solvers, by rows.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +31,7 @@ from mlir_sparse.encoding.preset_levels import (
     uniform,
 )
 from mlir_sparse.errors import EncodingError, RankError, UnknownPresetError
+from mlir_sparse.process.forks import importing
 from mlir_sparse.text.given_arguments import several_of
 
 __all__ = ["PRESETS", "UNORDERED", "canonical_name", "find_preset", "preset_encoding", "unordered_preset"]
@@ -188,6 +188,9 @@ def find_preset(name: str) -> tuple[Preset, int | None]:
         words = re.findall("dense|compressed", key)
         title = "".join(word.capitalize() for word in words)
         return Preset(title, "levels by name", len(words), len(words), len(words), mix(*words), "order"), None
+    with importing():
+        import difflib  # for names that are misspelt
+
     near = difflib.get_close_matches(key, _BY_NAME, n=3, cutoff=0.5)
     names = dict.fromkeys(_BY_NAME[k].name for k in near)
     hint = f"did you mean {' or '.join(names)}" if names else f"expected one of {', '.join(PRESETS)}"

@@ -41,7 +41,6 @@ from mlir_sparse.notation.definition import (
     composed,
     fresh_name,
 )
-from mlir_sparse.notation.definition_parser import parse_definition
 from mlir_sparse.notation.einsum_strings import einsum_text, parse_einsum
 from mlir_sparse.notation.entry_functions import under
 from mlir_sparse.notation.formula import Formula, call, reduce, where
@@ -133,7 +132,6 @@ __all__ = [
     "operator",
     "parse",
     "parse_comprehension",
-    "parse_definition",
     "parse_einsum",
     "product_of",
     "reads",

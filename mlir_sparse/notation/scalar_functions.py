@@ -6,11 +6,11 @@ integers divided by zero.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES, TRUTH, DType
+from mlir_sparse.process.forks import importing
 
 __all__ = ["FUNCTIONS", "SPELLINGS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 
@@ -178,7 +178,12 @@ def is_misspelt(name: str) -> bool:
 def _near(name: str, likeness: float) -> list[str]:
     # NumPy's older names, such as `arcsin`, are too far from the newer ones to be found by likeness.
     newer = name.replace("arc", "a")
-    return [newer] if newer in FUNCTIONS else get_close_matches(name, FUNCTIONS, n=1, cutoff=likeness)
+    if newer in FUNCTIONS:
+        return [newer]
+    with importing():
+        from difflib import get_close_matches  # for names that are misspelt
+
+    return get_close_matches(name, FUNCTIONS, n=1, cutoff=likeness)
 
 
 def mistake_in_call(name: str, arguments: int) -> str | None:

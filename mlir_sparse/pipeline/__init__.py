@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.pipeline.machine_key import code_text, host_text
 from mlir_sparse.process.first_use import at_first_use
 
@@ -36,7 +35,6 @@ __all__ = [
     "DeclaredFunction",
     "Pass",
     "Pipeline",
-    "Remark",
     "Results",
     "Snapshot",
     "Trace",

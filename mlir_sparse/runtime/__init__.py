@@ -17,13 +17,13 @@ from mlir_sparse.runtime.linked_program import link_program
 from mlir_sparse.runtime.machine_code import LoadedLibrary, LoadedObject, Machine, NoCode, kept_machine
 from mlir_sparse.runtime.package_sources import portable_stamp
 from mlir_sparse.runtime.run_steps import Executable, LinkedStep
-from mlir_sparse.runtime.sent_code import SentCode, fetch_sent, keep_sent, to_send
 from mlir_sparse.runtime.sparse_result_buffers import SparseResultLayout
 from mlir_sparse.runtime.thread_limit import get_num_threads, set_num_threads, within
 
 if TYPE_CHECKING:
     from mlir_sparse.runtime.jit import CompiledModule, assembly, llvm_ir
     from mlir_sparse.runtime.saved_kernels import SAVED, SavedCode, machine_of, read_archive, write_archive
+    from mlir_sparse.runtime.sent_code import SentCode, fetch_sent, keep_sent, to_send
     from mlir_sparse.runtime.symbolic_numeric import assemble, compute
 else:
     __getattr__ = at_first_use(
@@ -31,6 +31,7 @@ else:
         {
             "jit": ("CompiledModule", "assembly", "llvm_ir"),
             "saved_kernels": ("SAVED", "SavedCode", "machine_of", "read_archive", "write_archive"),
+            "sent_code": ("SentCode", "fetch_sent", "keep_sent", "to_send"),
             "symbolic_numeric": ("assemble", "compute"),
         },
     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import tempfile
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from pathlib import Path
 from typing import Protocol
 
 from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.process.forks import importing
 
 __all__ = ["LoadedLibrary", "LoadedObject", "Machine", "NoCode", "is_module", "kept_machine", "symbol_of"]
 
@@ -118,10 +118,14 @@ class LoadedLibrary:
     addresses: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
+        with importing():
+            import tempfile  # it loads modules of compression, and libraries are loaded by few
+
         with tempfile.TemporaryDirectory(prefix="mlir-sparse-") as folder:
-            file = Path(folder, "kernel.so")
-            file.write_bytes(self.content)
-            library = ctypes.CDLL(str(file))  # mapped from now on, whether the file is there or not
+            path = os.path.join(folder, "kernel.so")
+            with open(path, "wb") as file:
+                file.write(self.content)
+            library = ctypes.CDLL(path)  # mapped from now on, whether the file is there or not
         found = {name: getattr(library, symbol_of(name)) for name in self.names}
         addresses = {name: ctypes.cast(symbol, ctypes.c_void_p).value or 0 for name, symbol in found.items()}
         object.__setattr__(self, "addresses", addresses)

@@ -9,7 +9,6 @@ same.
 from mlir_sparse.spec.alternative import Alternative, Alternatives
 from mlir_sparse.spec.call_operands import bind, bind_parameters, in_order
 from mlir_sparse.spec.check_types import check_names, check_spec, how_to_pass, shape_text
-from mlir_sparse.spec.composition_of import ComposedTensor, EntriesOfPattern, Selection, composition_of
 from mlir_sparse.spec.computed_type import (
     compared_dtypes,
     extreme_or,
@@ -29,33 +28,23 @@ from mlir_sparse.spec.extents import infer_extents, subscript_bounds
 from mlir_sparse.spec.index_lengths import index_ends, index_lengths
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.large_dense_results import storage_instead, warn_of_dense
-from mlir_sparse.spec.logical_tensor import GuardedFormula, LogicalTensor, logical_tensor
 from mlir_sparse.spec.result_storage import infer_output
 from mlir_sparse.spec.rewriting import Part, PartEstimate, Rewriting
-from mlir_sparse.spec.split_variables import RadixDigit, SplitStatement, split_variables
 from mlir_sparse.spec.truth_arithmetic import logic_of
 from mlir_sparse.spec.zeros import depends_on, missing, value_at_zero, vanishes
 
 __all__ = [
     "Alternative",
     "Alternatives",
-    "ComposedTensor",
-    "EntriesOfPattern",
-    "GuardedFormula",
     "KernelSpec",
-    "LogicalTensor",
     "Part",
     "PartEstimate",
-    "RadixDigit",
     "Rewriting",
-    "Selection",
-    "SplitStatement",
     "bind",
     "bind_parameters",
     "check_names",
     "check_spec",
     "compared_dtypes",
-    "composition_of",
     "depends_on",
     "entry_dtype",
     "extreme_or",
@@ -70,7 +59,6 @@ __all__ = [
     "inner_dtypes",
     "is_tested",
     "logic_of",
-    "logical_tensor",
     "missing",
     "node_dtype",
     "operand_dtype",
@@ -79,7 +67,6 @@ __all__ = [
     "promote",
     "result_dtype",
     "shape_text",
-    "split_variables",
     "starts_anew",
     "storage_instead",
     "subscript_bounds",

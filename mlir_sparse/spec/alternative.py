@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment
+from mlir_sparse.process.forks import importing
 from mlir_sparse.spec.kernel_spec import KernelSpec
 from mlir_sparse.spec.rewriting import Part
-from mlir_sparse.text.html_table import html_columns
 
 __all__ = ["Alternative", "Alternatives"]
 
@@ -81,6 +81,9 @@ class Alternatives(tuple[Alternative, ...]):
 
     def _repr_html_(self) -> str:
         """Returns the ways as a table, for notebooks."""
+        with importing():
+            from mlir_sparse.text.html_table import html_columns  # for notebooks only
+
         rows = (
             (str(number), one.milliseconds, f"{one.nbytes:,.0f}", "\n".join(one.lines()), ", ".join(one.rules))
             for number, one in enumerate(self)

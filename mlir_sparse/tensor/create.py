@@ -18,16 +18,13 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_semi_structured, is_torch_sparse
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, storage_of_parts
-from mlir_sparse.tensor.borders.known_forms import keep_known, shared_parts
 from mlir_sparse.tensor.borders.neighbours import parts_of
 from mlir_sparse.tensor.borders.scipy_rows import keep_form, shared_rows
 from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, storage_of_scipy
-from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch, torch_parts
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
 from mlir_sparse.tensor.convert.pack import pack
-from mlir_sparse.tensor.fill_values import WAY_OUT, cast_fill, fill_of, no_fill
-from mlir_sparse.tensor.filled_tensor import FilledTensor, filled
+from mlir_sparse.tensor.fill_values import WAY_OUT, no_fill
+from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.validate import check_explicit_value
@@ -37,7 +34,7 @@ from mlir_sparse.text.given_arguments import integers_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["dense_source", "from_entries", "tensor", "tensor_with_zeros", "wanted_encoding"]
+__all__ = ["Asked", "dense_source", "from_entries", "from_library", "tensor", "tensor_with_zeros", "wanted_encoding"]
 
 _DENSE_DEFAULTS = {1: "SparseVector", 2: "CSR"}
 _KINDS = (
@@ -114,20 +111,24 @@ def tensor(
             raise no_fill(whole.fill_value, "drop_zeros and prune", WAY_OUT)
         return whole.convert(wanted, **options, **parameters)
     if is_torch_sparse(source):
-        return _from_torch(source, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
+        from mlir_sparse.tensor.create_foreign import tensor_of_torch  # imports this module
+
+        return tensor_of_torch(source, as_it_is, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if (parts := parts_of(source)) is not None:
-        return _from_foreign(parts, as_it_is, _Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
+        from mlir_sparse.tensor.create_foreign import tensor_of_parts  # imports this module
+
+        return tensor_of_parts(parts, as_it_is, Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
     if isinstance(source, VirtualTensor):
         source = source.made()
     if isinstance(source, SparseTensor):
-        return _from_sparse(source, _Asked(encoding, shape, dtype, sum_duplicates, parameters))
+        return _from_sparse(source, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if isinstance(source, FilledTensor):
-        return _from_filled(source, _Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
+        return _from_filled(source, Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
     if encoding is None and not parameters and is_semi_structured(source):
         encoding = "NV_24"
-    source, asked = as_host(source), _Asked(encoding, shape, dtype, sum_duplicates, parameters)
+    source, asked = as_host(source), Asked(encoding, shape, dtype, sum_duplicates, parameters)
     if is_scipy(source):
-        made = _from_library(source, default_encoding, storage_of_scipy, asked)
+        made = from_library(source, default_encoding, storage_of_scipy, asked)
         if as_it_is:
             keep_form(source, made)
         return made
@@ -137,7 +138,7 @@ def tensor(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """The user's arguments of `tensor` besides the source."""
 
     encoding: str | Encoding | None
@@ -149,7 +150,7 @@ class _Asked:
 
 def _from_sparse(
     source: SparseTensor,
-    asked: _Asked,
+    asked: Asked,
 ) -> SparseTensor:
     _check_given_shape(asked.shape, source.shape)
     cast = source if asked.dtype is None else source.astype(asked.dtype)
@@ -157,25 +158,12 @@ def _from_sparse(
     return cast.convert(wanted, sum_duplicates=asked.sum_duplicates, **asked.parameters)
 
 
-def _from_filled(source: FilledTensor, asked: _Asked) -> Any:
+def _from_filled(source: FilledTensor, asked: Asked) -> Any:
     _check_given_shape(asked.shape, source.shape)
     cast = source if asked.dtype is None else source.astype(asked.dtype)
     if asked.encoding is None and not asked.parameters:
         return cast
     return cast.convert(source.encoding if asked.encoding is None else asked.encoding, **asked.parameters)
-
-
-def _from_foreign(parts: ForeignParts, as_it_is: bool, asked: _Asked) -> Any:
-    """Returns the tensor of another library's arrays; `as_it_is` if nothing was asked for."""
-    if as_it_is and (made := shared_parts(parts)) is not None:
-        return made if parts.fill is None else filled(made, parts.fill)
-    made = _from_library(parts, lambda parts: parts.encoding, storage_of_parts, asked)
-    if as_it_is:
-        keep_known(parts, made)
-    if parts.fill is None:
-        return made
-    own = fill_of(parts.fill, DType.of(parts.values.dtype))
-    return filled(made, own if asked.dtype is None else cast_fill(own, made.type.dtype))
 
 
 def tensor_with_zeros(
@@ -198,23 +186,20 @@ def tensor_with_zeros(
     return made
 
 
-def _from_torch(source: Any, as_it_is: bool, asked: _Asked) -> SparseTensor:
-    """Returns the tensor of one of PyTorch's sparse tensors; `as_it_is` if nothing was asked for."""
-    parts = torch_parts(source) if as_it_is else None
-    if parts is not None and (known := shared_parts(parts)) is not None:
-        return known
-    made = _from_library(source, default_torch_encoding, storage_of_torch, asked)
-    if parts is not None:
-        keep_known(parts, made)
-    return made
-
-
-def _from_library(
+def from_library(
     source: Any,
     default: Callable[[Any], Encoding],
     store: Callable[[Any, Encoding, object], LevelStorage],
-    asked: _Asked,
+    asked: Asked,
 ) -> SparseTensor:
+    """Returns the tensor of another library's array.
+
+    Args:
+        source: the array, which has a shape.
+        default: returns the encoding of an array that nothing was asked for.
+        store: returns the levels of an array in an encoding, with elements of a dtype, or of its own.
+        asked: what was asked for.
+    """
     _check_given_shape(asked.shape, source.shape)
     wanted = wanted_encoding(asked.encoding, default(source), len(source.shape), asked.parameters)
     storage = store(source, plain_encoding(wanted), asked.dtype)
@@ -241,7 +226,7 @@ def _check_given_shape(given: Sequence[int] | None, shape: Sequence[int]) -> Non
 
 def _from_pair(
     source: tuple[Any, Any],
-    asked: _Asked,
+    asked: Asked,
 ) -> SparseTensor:
     dims = _split_coordinates(source[0])
     extents = _infer_shape(dims) if asked.shape is None else integers_of(asked.shape, "shape=")
@@ -322,7 +307,7 @@ def _index_width(given: object, dims: Sequence[Array]) -> int | None:
 
 def _from_dense(
     source: object,
-    asked: _Asked,
+    asked: Asked,
 ) -> SparseTensor:
     array = dense_source(source, asked.shape)
     wanted = wanted_encoding(asked.encoding, _DENSE_DEFAULTS.get(array.ndim, "CSF"), array.ndim, asked.parameters)

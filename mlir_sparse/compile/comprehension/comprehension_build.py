@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.compile.compiled_kernel import Result
-from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_type, type_of_operand
 from mlir_sparse.compile.statement_optimizer import DataSketches, sketches_of_values
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import OperandError
@@ -56,6 +55,13 @@ def compile_comprehension(
     Raises:
         SparseError: one of its kinds, for every mistake in types or data.
     """
+    with importing():
+        from mlir_sparse.compile.comprehension.comprehension_operands import (  # for comprehensions only
+            check_given,
+            declared_type,
+            type_of_operand,
+        )
+
     storage = _storage(comprehension, out)
     operands = dict(given)
     for name in comprehension.results:
@@ -81,6 +87,9 @@ def evaluate_comprehension(
     optimizes: bool,
 ) -> tuple[Result, ComprehensionKernel]:
     """Computes a comprehension on data, and returns its kernel too; see `compile_comprehension`."""
+    with importing():
+        from mlir_sparse.compile.comprehension.comprehension_operands import check_given, type_of_operand  # likewise
+
     check_given(comprehension, given)
     outputs = out if isinstance(out, Mapping) else {comprehension.results[0]: out}
     if len(comprehension.results) > 1 and not isinstance(out, Mapping | None):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from mlir_sparse import pipeline
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_shapes, wanted_outputs
@@ -47,6 +46,9 @@ from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import RangedStatement, with_made_shapes, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["ComprehensionKernel"]
 
@@ -363,7 +365,7 @@ class ComprehensionKernel(CompiledKernel):
         """Returns the modules of all statements after each pass, one statement after the other."""
         return exploring.joined([kernel.passes() for kernel in self.kernels])
 
-    def remarks(self) -> tuple[pipeline.Remark, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """Returns the remarks of the strategies for fast loops, one statement after the other."""
         return tuple(remark for kernel in self.kernels for remark in kernel.remarks())
 

@@ -23,7 +23,8 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.runtime.device.device_operands import type_of_given
-from mlir_sparse.spec import RadixDigit, SplitStatement, check_names, infer_output, split_variables
+from mlir_sparse.spec import check_names, infer_output
+from mlir_sparse.spec.split_variables import RadixDigit, SplitStatement, split_variables
 
 __all__ = ["Parse", "composed_for"]
 

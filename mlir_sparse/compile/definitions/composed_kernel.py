@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
 
-from mlir_sparse import pipeline
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result
 from mlir_sparse.compile.cpu_kernel import Kernel
@@ -32,6 +31,9 @@ from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, te
 from mlir_sparse.spec import Alternative, bind_parameters, how_to_pass, in_order
 from mlir_sparse.tensor import FilledTensor
 from mlir_sparse.text.shortened import shortened
+
+if TYPE_CHECKING:
+    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["ComposedKernel", "compile_composed", "composed_kernel"]
 
@@ -172,7 +174,7 @@ class ComposedKernel(CompiledKernel):
         """Returns the module after each pass."""
         return self.kernel.passes()
 
-    def remarks(self) -> tuple[pipeline.Remark, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """Returns the remarks of the strategies for fast loops."""
         return self.kernel.remarks()
 

@@ -32,26 +32,20 @@ from mlir_sparse.notation import (
     Expr,
     IndexVar,
     Literal,
-    parse_definition,
     reads,
     with_explicit_sums,
 )
+from mlir_sparse.notation.definition_parser import parse_definition
 from mlir_sparse.process.forks import Lock, importing
-from mlir_sparse.spec import (
-    ComposedTensor,
-    GuardedFormula,
-    LogicalTensor,
-    Selection,
-    composition_of,
-    infer_output,
-    logical_tensor,
-)
+from mlir_sparse.spec import infer_output
+from mlir_sparse.spec.composition_of import ComposedTensor, Selection, composition_of
+from mlir_sparse.spec.logical_tensor import GuardedFormula, LogicalTensor, logical_tensor
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.given_arguments import integer_of, several_of, text_of
 from mlir_sparse.text.identifiers import by_name, generated_name
 from mlir_sparse.text.lexer import tokenize
 
-__all__ = ["DefinedTensor", "Signature", "define", "reads_defined"]
+__all__ = ["DefinedTensor", "Signature", "define"]
 
 Array = np.ndarray[Any, Any]
 
@@ -356,10 +350,3 @@ def _check_constants(definition: Definition, constants: Mapping[str, Any]) -> No
 def _constant(value: Any) -> int | float | complex:
     found: int | float | complex = int(value) if isinstance(value, np.integer) else value
     return found
-
-
-def reads_defined(*given: Mapping[str, Any] | None) -> bool:
-    """Returns whether some operand is a defined tensor."""
-    return any(
-        type(value) is DefinedTensor for named in given if isinstance(named, Mapping) for value in named.values()
-    )

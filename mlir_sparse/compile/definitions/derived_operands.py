@@ -19,7 +19,9 @@ from mlir_sparse.encoding import Encoding, TensorType, encoding
 from mlir_sparse.errors import CoordinatesError
 from mlir_sparse.notation import Access, Call, Expr, IndexFormula, IndexVar, Literal, reads
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import EntriesOfPattern, GuardedFormula, RadixDigit, Selection
+from mlir_sparse.spec.composition_of import EntriesOfPattern, Selection
+from mlir_sparse.spec.logical_tensor import GuardedFormula
+from mlir_sparse.spec.split_variables import RadixDigit
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = [

@@ -42,14 +42,8 @@ __all__ = [
     "definition_beside",
     "definition_of",
     "evaluate_filled",
-    "reads_filled",
     "with_definitions",
 ]
-
-
-def reads_filled(*given: Mapping[str, Any] | None) -> bool:
-    """Returns whether some operand has a fill value."""
-    return any(type(value) is FilledTensor for named in given if isinstance(named, Mapping) for value in named.values())
 
 
 def definition_of(tensor: FilledTensor, *, cancels: bool = False, signature: Signature | None = None) -> DefinedTensor:

@@ -19,10 +19,11 @@ from mlir_sparse.compile.exploring.passes_value import (
 )
 from mlir_sparse.compile.gpu_build import GpuBuild
 from mlir_sparse.errors import SparseError
+from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.lower import notation_place
 from mlir_sparse.notation import Assignment
 from mlir_sparse.notation.notation_places import NotationPlaces, PartKind
-from mlir_sparse.pipeline import Remark, Trace
+from mlir_sparse.pipeline import Trace
 from mlir_sparse.plan import Generic, Program
 from mlir_sparse.plan.order.loop_graph import loop_graph
 from mlir_sparse.spec import KernelSpec

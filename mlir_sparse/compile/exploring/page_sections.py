@@ -27,7 +27,8 @@ from mlir_sparse.compile.exploring.passes_value import (
     SectionDetails,
     SourcePart,
 )
-from mlir_sparse.pipeline import Remark, Snapshot
+from mlir_sparse.loops.remarks import Remark
+from mlir_sparse.pipeline import Snapshot
 from mlir_sparse.pipeline.pass_values import pass_name
 
 __all__ = ["changed_passes", "section_html", "time_text"]

@@ -11,7 +11,8 @@ from typing import overload
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import SparseError
-from mlir_sparse.pipeline import Remark, Snapshot, Trace
+from mlir_sparse.loops.remarks import Remark
+from mlir_sparse.pipeline import Snapshot, Trace
 from mlir_sparse.plan.order.loop_graph import LoopGraph
 from mlir_sparse.process.forks import importing
 from mlir_sparse.text.given_arguments import path_of

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir_sparse.device import Device, DeviceArray, as_device, is_device_source
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError
-from mlir_sparse.runtime.device.run_library_products import DeviceValue
 from mlir_sparse.runtime.operand_check import check_storage, type_of, value_of
 from mlir_sparse.tensor import DeviceTensor, SparseTensor, to_device
 from mlir_sparse.tensor.borders.cuda_libraries import is_device_sparse
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.device_tensor import one_device
+
+if TYPE_CHECKING:
+    from mlir_sparse.runtime.device.run_library_products import DeviceValue
 
 __all__ = [
     "as_device_argument",
