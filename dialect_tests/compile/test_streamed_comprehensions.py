@@ -128,21 +128,28 @@ def test_what_is_the_same_for_all_parts_is_made_once(dense: np.ndarray, monkeypa
         ms.stream("y(i) = P(i,j) * x(j)", P=ms.source(P), x=x, optimize="fast")
 
 
-def test_parts_that_are_read_otherwise_are_refused_by_name(dense: np.ndarray) -> None:
-    A, x = ms.source(ms.tensor(dense, "CSR")), np.ones(N)
-    text = "def f(double(M,K) A, double(K) x) -> ({outputs}) {{ z(i) = A(i,j) * x(j); y(i) = A(i,j) * z(j) }}"
-    with pytest.raises(ms.UnsupportedError, match=r"expected a statement that reads z part by part.*among the outputs"):
-        ms.stream(text.format(outputs="y"), A=A, x=x, memory=6000)
-    z, y = ms.stream(text.format(outputs="z, y"), A=A, x=x, memory=6000)
-    np.testing.assert_allclose(z, dense @ x, rtol=1e-12)
-    np.testing.assert_allclose(y, dense @ (dense @ x), rtol=1e-12)
-    text = "def f(double(N) u, double(K) w) -> ({outputs}) {{ z(i) = u(i) * u(i); y(i) = z(i + k) * w(k) }}"
+def test_parts_that_are_read_otherwise_are_kept_whole_or_refused_by_name(dense: np.ndarray) -> None:
+    A, x = _Counted(ms.tensor(dense, "CSR")), np.ones(N)
+    text = """def f(double(M,K) A, double(K) x) -> (y) {
+        z(i) = A(i,j) * x(j)
+        y(i) = A(i,j) * z(j)
+        y(i) += A(j,i) * z(j)
+    }"""
+    y = ms.stream(text, A=A, x=x, memory=6000)
+    np.testing.assert_allclose(y, dense @ (dense @ x) + dense.T @ (dense @ x), rtol=1e-12)
+    assert A.rows == 2 * N
+    text = "def f(double(M,K) A, double(M,K) B) -> ({outputs}) {{ C(i,j) = A(i,j) + B(i,j); y(i,k) = C(i,j) * C(j,k) }}"
+    B = ms.tensor(dense.T.copy(), "CSR")
+    with pytest.raises(ms.UnsupportedError, match=r"expected a statement that reads C part by part.*among the outputs"):
+        ms.stream(text.format(outputs="y"), A=A, B=B, memory=6000)
+    C, y = ms.stream(text.format(outputs="C, y"), A=A, B=B, memory=6000)
+    np.testing.assert_allclose(as_array(C), dense + dense.T, rtol=1e-12)
+    np.testing.assert_allclose(as_array(y), (dense + dense.T) @ (dense + dense.T), rtol=1e-12)
+    text = "def f(double(N) u, double(K) w) -> (y) { z(i) = u(i) * u(i); y(i) = z(i + k) * w(k) }"
     u, w = np.linspace(0, 1, N), np.arange(3.0)
     read = ms.source(lambda low, high: u[low:high], shape=(N,), type="f64[?] SparseVector", nbytes=4000)
-    with pytest.raises(ms.UnsupportedError, match=r"expected a statement that reads z part by part"):
-        ms.stream(text.format(outputs="y"), u=read, w=w, memory=2000)
-    _, y = ms.stream(text.format(outputs="z, y"), u=read, w=w, memory=2000)
-    np.testing.assert_allclose(y, np.convolve(u * u, w[::-1], "valid"), rtol=1e-12)
+    y = ms.stream(text.replace("-> (y)", "-> (z, y)"), u=read, w=w, memory=2000)[1]
+    np.testing.assert_allclose(as_array(y), np.convolve(u * u, w[::-1], "valid"), rtol=1e-12)
     with pytest.raises(ms.UnsupportedError, match="expected statements that assign whole tensors, where"):
         ms.stream(PLACED, A=A, u=x)
 
@@ -171,3 +178,12 @@ def test_a_part_that_two_statements_have_is_made_once(dense: np.ndarray) -> None
     y, z = ms.stream(text, A=ms.source(ms.tensor(large, "CSR")), **operands, memory="64KiB")
     np.testing.assert_allclose(y, large @ (large @ operands["x"]), rtol=1e-12)
     np.testing.assert_allclose(z, y * operands["w"], rtol=1e-12)
+
+
+def test_statements_are_streamed_as_written_where_passes_cannot_do_what_is_planned(dense: np.ndarray) -> None:
+    text = "def f(double(M,K) A, double(M,K) B) -> (C, y) { C(i,j) = A(i,j) + B(i,j); y(i,k) = C(i,j) * C(j,k) }"
+    A, B = ms.tensor(dense, "CSR"), ms.tensor(dense.T.copy(), "CSR")
+    for optimize in ("auto", "off", "algebra"):
+        C, y = ms.stream(text, A=ms.source(A), B=B, memory=6000, optimize=optimize)
+        np.testing.assert_allclose(as_array(C), dense + dense.T, rtol=1e-12)
+        np.testing.assert_allclose(as_array(y), (dense + dense.T) @ (dense + dense.T), rtol=1e-12)

@@ -138,3 +138,14 @@ def test_statements_on_numbers_are_tasks() -> None:
     dense = parts["A"].compute(scheduler="threads").to_numpy()
     found = ms.evaluate(text, A=parts["A"]).compute(scheduler="threads")
     np.testing.assert_allclose(found, dense.sum() ** 2 / (dense**2).sum())
+
+
+def test_values_made_in_pieces_are_not_made_once_more() -> None:
+    parts, text = _parts_of_chain(100), CHAIN.format(outputs="y")
+    made = ms.evaluate(text, tensors=parts, optimize="off")
+    # Not only are such tasks left out where Dask finds that nothing needs them: the graph has none.
+    assert not [key for key in made.dask.to_dict() if str(key).startswith("('C(i,k)")]
+    both = dask.compute(made, ms.evaluate(CHAIN.format(outputs="C"), tensors=parts, optimize="off"), scheduler="sync")
+    A = parts["A"].compute(scheduler="sync").to_numpy() @ parts["B"].to_numpy()
+    np.testing.assert_allclose(both[0], A @ parts["x"], rtol=1e-12)
+    np.testing.assert_allclose(as_array(both[1]), A, rtol=1e-12)

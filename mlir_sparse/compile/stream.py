@@ -19,7 +19,7 @@ from mlir_sparse.compile.comprehension.statements_in_parts import (
 from mlir_sparse.compile.entry_points import compile, parse
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.compile.statement_optimizer import check_optimize
-from mlir_sparse.compile.stream_passes import StatementOfStream, StreamPlan
+from mlir_sparse.compile.stream_passes import PassOverParts, StatementOfStream, StreamPlan, WholeStatement
 from mlir_sparse.compile.stream_run import StreamRun
 from mlir_sparse.encoding import Encoding, Sketch, TensorType, uniform_sketch
 from mlir_sparse.errors import OperandError, UnknownTensorError, UnsupportedError
@@ -88,7 +88,7 @@ def stream(
 
     Raises:
         UnsupportedError: for a statement that cannot be cut so; each index variable has its reason. For one that reads
-            what is made in parts otherwise than part by part, and that is no output.
+            what is made in parts otherwise than part by part, where that is no output, and larger than `memory`.
         TooLargeError: for one coordinate of a source that exceeds a part.
         FileFormatError: for what a file does not hold, with the file and the part of it.
         SourceError: for a part that could not be read in three attempts.
@@ -112,13 +112,12 @@ def stream(
         )
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
     if isinstance(statement, Comprehension):
-        plan, values = _of_comprehension(statement, operands, _storage(out), ring, asked)
+        plan, values, steps = _planned(statement, operands, _storage(out), ring, asked)
         results = statement.results
     else:
         plan, values = _of_statement(statement, operands, out, ring, asked)
-        results = (statement.target.tensor,)
+        results, steps = (statement.target.tensor,), plan.steps()
     names = dict(zip(results, plan.outputs, strict=True))
-    steps = plan.steps()
     wanted = _arrays(out, results)
     kinds = {name: plan.types[value] for name, value in names.items()}
     for name in wanted:
@@ -174,15 +173,34 @@ def _of_statement(
     return plan, values
 
 
-def _of_comprehension(
+def _planned(
     comprehension: Comprehension, operands: Mapping[str, Any], out: Any, ring: Semiring, asked: Mapping[str, Any]
+) -> tuple[StreamPlan, dict[str, Any], list[WholeStatement | PassOverParts]]:
+    """Returns the passes of several statements, as the optimizer plans them, or as written if passes cannot do that."""
+    for optimize in dict.fromkeys((asked["optimize"], "off")):
+        plan, values = _of_comprehension(comprehension, operands, out, ring, asked, optimize)
+        try:
+            return plan, values, plan.steps()
+        except UnsupportedError:
+            if optimize == "off":
+                raise
+    raise AssertionError("the last way returns or raises")
+
+
+def _of_comprehension(
+    comprehension: Comprehension,
+    operands: Mapping[str, Any],
+    out: Any,
+    ring: Semiring,
+    asked: Mapping[str, Any],
+    optimize: str,
 ) -> tuple[StreamPlan, dict[str, Any]]:
     """Returns the plan of several statements, and their operands; each assignment makes a value of its own."""
 
     def parts_of(given: Any) -> PartsOf | None:
         return PartsOf(given.type, _sketch(given)) if isinstance(given, TensorSource) else None
 
-    prepared = statements_in_parts(comprehension, operands, out, ring, asked["optimize"], parts_of)
+    prepared = statements_in_parts(comprehension, operands, out, ring, optimize, parts_of)
     values, found = dict(prepared.values), list[StatementOfStream]()
     shapes, names = shapes_of(values), {name: name for name in values}
     types = {name: of_any_shape(_type_of(name, given)) for name, given in values.items()}
@@ -234,6 +252,7 @@ def _plan(
         ring,
         asked["optimize"],
         asked["threads"],
+        memory=bytes_of(asked["memory"], "memory"),
     )
 
 

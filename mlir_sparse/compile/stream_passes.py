@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from math import prod
 from typing import Any
 
 from mlir_sparse.classes import dataclass
@@ -123,6 +124,7 @@ class StreamPlan:
         optimize: "auto", "off" or "algebra".
         threads: the greatest number of threads of a piece.
         target_shapes: the shapes of values that are written to arrays of the caller.
+        memory: the bytes that an array which is made in parts may take where statements read it otherwise.
     """
 
     statements: list[StatementOfStream]
@@ -135,6 +137,8 @@ class StreamPlan:
     optimize: str = "auto"
     threads: int | None = None
     target_shapes: Mapping[str, Shape] = field(default_factory=dict)
+    memory: int = 0
+    _kept: set[str] = field(default_factory=set)
     _there: set[str] = field(default_factory=set)
 
     def steps(self) -> list[WholeStatement | PassOverParts]:
@@ -218,7 +222,8 @@ class StreamPlan:
                 late.add(one.value)
             else:
                 axes[one.value] = cut.axis
-        kept = frozenset(value for value in own if value in self.outputs or own[value].cut.axis is None)
+        asked = self._kept.union(self.outputs)
+        kept = frozenset(value for value in own if value in asked or own[value].cut.axis is None)
         run = _needed_for(own, kept)
         if run:
             found.append(PassOverParts(tuple(run), kept & {one.statement.value for one in run}))
@@ -233,30 +238,45 @@ class StreamPlan:
             legal = cuts_along_parts(one.assignment, self.ring, in_parts)
         except UnsupportedError:
             made = [name for name in in_parts if one.operands[name] in own]
-            if one.assignment.op.reads_target and one.assignment.target.tensor not in in_parts:
+            target = one.assignment.target.tensor
+            if one.assignment.op.reads_target and (target not in in_parts or target in made):
                 values, update = values_and_update(one.assignment)
-                cuts_along_parts(values, self.ring, in_parts)  # which says why not
+                rest = {name: axis for name, axis in in_parts.items() if name in values.inputs}
+                cuts_along_parts(values, self.ring, rest)  # which says why not
+                if target in made:  # its present value is there after this pass, as are the values
+                    self._check_later(one, [target])
                 return update
             self._check_later(one, made)
             return None
-        halos = [name for name in legal[0].halos if one.operands[legal[0].operand(name)] in own]
-        if halos:
-            self._check_later(one, [legal[0].operand(name) for name in halos])
+        beside = [[name for name in map(cut.operand, cut.halos) if one.operands[name] in own] for cut in legal]
+        if all(beside):
+            self._check_later(one, beside[0])
             return None
         extents = self._extents(one)
+        legal = [cut for cut, names in zip(legal, beside, strict=True) if not names]
         return min(legal, key=lambda cut: sum(halo.reach(extents) for halo in cut.halos.values()))
 
     def _check_later(self, one: StatementOfStream, made: Sequence[str]) -> None:
-        """Refuses a statement that reads what is made in parts otherwise, unless all of it is kept."""
-        gone = [name for name in made if one.operands[name] not in self.outputs]
-        if gone or not made:
-            in_parts = {name: axis for name, axis in self._axes_of(one).items() if name not in gone}
-            if not gone:
-                cuts_along_parts(one.assignment, self.ring, in_parts)
+        """Sees to it that what a statement reads otherwise than part by part is kept, for the next pass.
+
+        Raises:
+            UnsupportedError: for what is too large to be kept, unless it is an output.
+        """
+        if not made:
+            cuts_along_parts(one.assignment, self.ring, self._axes_of(one))  # which says why not
+        large = [name for name in made if not self._is_kept(one.operands[name])]
+        if large:
             raise UnsupportedError(
-                f"expected a statement that reads {listed(gone)} part by part, as it is made, but got "
-                f"`{one.assignment}`: name {listed(gone)} among the outputs, which are kept whole, or stream it first"
+                f"expected a statement that reads {listed(large)} part by part, as it is made, but got "
+                f"`{one.assignment}`: give more memory, or name {listed(large)} among the outputs, which are kept whole"
             )
+        self._kept |= {one.operands[name] for name in made}
+
+    def _is_kept(self, value: str) -> bool:
+        """Returns whether a value is kept whole, or may be: an array no larger than the parts of all sources."""
+        kind = self.types[value]
+        nbytes = prod(self.shapes[value]) * kind.dtype.numpy.itemsize
+        return value in self.outputs or (kind.encoding is None and nbytes <= self.memory)
 
     def _axes_of(self, one: StatementOfStream) -> dict[str, int]:
         return {name: self.sources[value] for name, value in one.operands.items() if value in self.sources}

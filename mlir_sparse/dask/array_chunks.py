@@ -25,6 +25,7 @@ __all__ = [
     "chunks_at_hand",
     "joined_here",
     "nbytes_of",
+    "tasks_of",
     "type_of_chunks",
     "with_type",
 ]
@@ -104,12 +105,18 @@ def _chunks_of(array: Any, kind: type) -> dict[Place, Any]:
     return tasks if all(isinstance(task, kind) for task in tasks.values()) else {}
 
 
+def tasks_of(array: Any) -> Mapping[Any, Any]:
+    """Returns the tasks of an array's own layer by their keys; none where Dask has not written them out."""
+    layer = array.dask.layers.get(array.name)
+    tasks = getattr(layer, "mapping", layer)
+    return tasks if isinstance(tasks, Mapping) else {}
+
+
 def _tasks_of_tensors(array: Any) -> Iterator[tuple[Place, Any]]:
     if not isinstance(array, dask.array.Array) or not isinstance(array._meta, SparseTensor):
         return
-    layer = array.dask.layers.get(array.name)
-    tasks = getattr(layer, "mapping", layer)
-    if isinstance(tasks, Mapping) and all(isinstance(key, tuple) and len(key) == array.ndim + 1 for key in tasks):
+    tasks = tasks_of(array)
+    if tasks and all(isinstance(key, tuple) and len(key) == array.ndim + 1 for key in tasks):
         for key in sorted(tasks, key=lambda key: key[1:]):
             yield key[1:], tasks[key]
 

@@ -82,10 +82,8 @@ def evaluate_in_turn(
         UnsupportedError: for a statement that cannot be cut, and one that assigns a part of a tensor.
         SparseError: its kinds, as `mlir_sparse.compile`.
     """
-    prepared = _prepared(comprehension, given, out, ring, optimize)
+    prepared, _ = _turns(comprehension, given, out, ring, optimize, evaluate)
     values = prepared.values
-    for turn in _in_turn(comprehension, prepared.steps, values, evaluate):
-        values[turn.statement.target.tensor] = turn.result
     found = tuple(values[name] for name in comprehension.results)
     return found[0] if len(found) == 1 else found
 
@@ -108,15 +106,36 @@ def lines_in_turn(
         evaluate: computes one statement.
         explain: tells how one statement is cut.
     """
-    prepared = _prepared(comprehension, given, None, ring, optimize)
-    values = prepared.values
+    prepared, turns = _turns(comprehension, given, None, ring, optimize, evaluate)
     yield from prepared.account
-    for turn in _in_turn(comprehension, prepared.steps, values, evaluate):
+    for turn in turns:
         own = [name for name in sorted(turn.within) if np.ndim(turn.operands[name])]
         made = f", whose pieces make {listed(own)} if they read a part each" if own else ""
         yield f"{turn.statement}{made}"
         yield from (f"  {line}" for line in explain(turn.statement, turn.operands).split("\n"))
-        values[turn.statement.target.tensor] = turn.result
+
+
+def _turns(
+    comprehension: Comprehension,
+    given: Mapping[str, Any],
+    out: Any,
+    ring: Semiring,
+    optimize: str,
+    evaluate: EvaluateStatement,
+) -> tuple[StatementsInParts, list[_Turn]]:
+    """Returns the statements with their values: as the optimizer plans them, or as written if those cannot be cut."""
+    for way in dict.fromkeys((optimize, "off")):
+        prepared, found = _prepared(comprehension, given, out, ring, way), list[_Turn]()
+        try:
+            for turn in _in_turn(comprehension, prepared.steps, prepared.values, evaluate):
+                prepared.values[turn.statement.target.tensor] = turn.result
+                found.append(turn)
+        except UnsupportedError:
+            if way == "off":
+                raise
+        else:
+            return prepared, found
+    raise AssertionError("the last way returns or raises")
 
 
 def _prepared(

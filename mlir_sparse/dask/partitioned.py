@@ -21,7 +21,7 @@ from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.files.open_source import source
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of"]
+__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of", "without_chunks"]
 
 
 _SEARCHED = 2000
@@ -208,3 +208,15 @@ def array_of_chunks(
     if pieces is not None:
         annotate(made, pieces)
     return made
+
+
+def without_chunks(array: Any) -> dask.array.Array:
+    """Returns what the tasks of an array's chunks read, for graphs that have these tasks elsewhere.
+
+    Dask runs tasks that no result needs where a layer has as many as are asked for of others.
+    """
+    layers, needed = dict(array.dask.layers), dict(array.dask.dependencies)
+    tasks, own = layers.pop(array.name), needed.pop(array.name)
+    name = f"{array.name}-within"
+    layers[name] = {key: task for key, task in tasks.items() if not (isinstance(key, tuple) and key[0] == array.name)}
+    return dask.array.Array(HighLevelGraph(layers, {**needed, name: own}), name, array.chunks, meta=array._meta)

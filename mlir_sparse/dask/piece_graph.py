@@ -14,13 +14,13 @@ from dask.base import tokenize
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_sum
-from mlir_sparse.dask.array_chunks import chunk_bytes, joined_here, nbytes_of, type_of_chunks
+from mlir_sparse.dask.array_chunks import chunk_bytes, joined_here, nbytes_of, tasks_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
 from mlir_sparse.dask.halo_parts import laid_out, ranges_read
 from mlir_sparse.dask.heavy_parts import divided_parts
 from mlir_sparse.dask.image_operands import SentImage, images_sent, tasks_of_divisions
-from mlir_sparse.dask.partitioned import array_of_chunks, before_dash
+from mlir_sparse.dask.partitioned import array_of_chunks, before_dash, without_chunks
 from mlir_sparse.dask.piece_tasks import PieceKernel, SumKernel, added_divisions, computed_piece, joined_pieces
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Semiring
@@ -69,8 +69,8 @@ def graph_of_pieces(
     name, kernel = f"{label}-{token}", f"kernel-{token}"
     tasks: dict[Any, Any] = {kernel: PieceKernel(pieces)}
     keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
-    made = [name for name in cuts.names if cuts.operand(name) in within and any(a is not None for a in cuts.axes(name))]
-    _make_within(keys, {name: arrays[name] for name in made}, sent)
+    own = [name for name in cuts.names if cuts.operand(name) in within and any(a is not None for a in cuts.axes(name))]
+    made = _make_within(keys, {name: arrays[name] for name in own}, sent)
     axes, rank = [cut.axis for cut in cuts.cuts], len(statement.target.subscripts)
     reduced = any(axis is None for axis in axes)
     heavy = _HeavyPieces.of(pieces, arrays, sent, name) if ring is PLUS_TIMES else None
@@ -82,7 +82,11 @@ def graph_of_pieces(
     if reduced:
         _combine(tasks, kernel, name, axes, bounds, rank)
     shape = _result_shape(statement, extents, axes, bounds)
-    collections = [value for value in arrays.values() if isinstance(value, dask.array.Array)]
+    collections = [
+        without_chunks(value) if other in made else value
+        for other, value in arrays.items()
+        if isinstance(value, dask.array.Array)
+    ]
     told = _taken(statement, pieces, arrays, sent, bounds, shape)
     return array_of_chunks(name, tasks, collections, shape, pieces.output, axes, bounds, told)
 
@@ -197,17 +201,17 @@ def _operand_keys(
 
 def _make_within(
     keys: Mapping[str, dict[Numbers, Any]], arrays: Mapping[str, Any], sent: Mapping[str, SentImage]
-) -> None:
-    """Puts the tasks that make chunks in the place of their keys, where one piece reads each."""
-    named = {one.image.part for one in sent.values()}  # their coordinates are asked for as well
+) -> set[str]:
+    """Puts the tasks that make chunks in the place of their keys, where one piece reads each; returns for which."""
+    named, found = {one.image.part for one in sent.values()}, set[str]()  # coordinates of parts are asked for as well
     for name, value in arrays.items():
-        own = keys[name]
-        layer = value.dask.layers[value.name]
-        tasks = getattr(layer, "mapping", layer)
+        own, tasks = keys[name], tasks_of(value)
         if name in named or name in sent or len(set(map(str, own.values()))) < len(own):
             continue
         if all(isinstance(tasks.get(key), tuple) for key in own.values()):
-            keys[name].update({numbers: tasks[key] for numbers, key in own.items()})
+            own.update({numbers: tasks[key] for numbers, key in own.items()})
+            found.add(name)
+    return found
 
 
 def _combine(
