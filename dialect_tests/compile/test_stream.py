@@ -447,3 +447,13 @@ def test_parts_without_rows_and_of_blocks_that_do_not_divide(sizes: list[int], s
     for memory in (2000, "1MiB"):
         found = ms.stream("y(i) = A(i,j) * x(j)", A=ms.source(parts), x=x, memory=memory)
         np.testing.assert_allclose(found, S @ x)
+
+
+@pytest.mark.parametrize("storage", ["BatchedCSR", "(b, i, j) -> (b : dense, i : dense, j : compressed)"])
+@pytest.mark.parametrize("text", ["y(b,i) = A(b,i,j) * x(j)", "y(i) = A(b,i,j) * x(j)", "C(b,i,j) = 2 * A(b,i,j)"])
+def test_batches_are_parts_in_their_own_storage(text: str, storage: str) -> None:
+    random = np.random.default_rng(2)
+    whole = ms.tensor(random.random((5, 8, 6)) * (random.random((5, 8, 6)) < 0.4), storage)
+    named = {"x": np.arange(6.0)} if "x(" in text else {}
+    found = ms.stream(text, A=ms.source(whole), memory=whole.nbytes, **named)
+    np.testing.assert_allclose(as_array(found), as_array(ms.evaluate(text, A=whole, **named)), rtol=1e-12)

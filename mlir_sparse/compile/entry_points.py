@@ -341,6 +341,10 @@ def evaluate(
         known = REPEATED.get(key)
         if known is not None:
             return known(out=out if isinstance(out, np.ndarray) else None, **named)
+    given = by_name(named, tensors)
+    if any(map(is_in_chunks, given.values())) and not isinstance(text, Alternative):
+        options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
+        return evaluated_in_chunks(parsed_with(text, given), given, out, semiring, options)
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
@@ -351,7 +355,6 @@ def evaluate(
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
         asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
-        given = by_name(named, tensors)
         statement = parsed_with(text, given)
         given = given if isinstance(statement, Comprehension) else with_made_operands(statement, given, out)
         with importing():
@@ -369,9 +372,6 @@ def evaluate(
         given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
         given = with_made_operands(text.spec.assignment, given, out)
         return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
-    given = by_name(named, tensors)
-    if any(map(is_in_chunks, given.values())):
-        return evaluated_in_chunks(parsed_with(text, given), given, out, semiring, options)
     assignment, given = _statement(text, given, semiring)
     if isinstance(assignment, Assignment):
         given = with_made_operands(assignment, given, out)

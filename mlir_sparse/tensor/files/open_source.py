@@ -57,7 +57,8 @@ class _Resident(TensorSource):
     def read(self, low: int, high: int) -> SparseTensor:
         self._check_range(low, high)
         part: SparseTensor = self._whole[(slice(None),) * self.axis + (slice(low, high),)]
-        return part
+        own = self._whole.encoding
+        return part if part.encoding == own else part.convert(own)  # as of batches
 
     def nbytes_between(self, low: int, high: int) -> int:
         part = part_between(self._whole, self.axis, low, high)
