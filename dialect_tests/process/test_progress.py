@@ -15,6 +15,7 @@ import pytest
 import mlir_sparse as ms
 from mlir_sparse.process import progress as module
 from mlir_sparse.process.progress import progress
+from mlir_sparse.tensor.files.text_stream import opened
 
 
 class _Terminal(io.StringIO):
@@ -130,3 +131,17 @@ def test_who_waits_is_told(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch,
     assert "converting to DCSC" in labels
     assert "tuning y(i) = A(i,j) * x(j)" in labels
     assert "compiling" in labels
+
+
+@pytest.mark.parametrize("ending", ["mtx", "mtx.gz", "tns"])
+def test_reading_tells_the_fraction_of_the_file(tmp_path: Any, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    places = np.arange(600_000)
+    ms.write(path, ms.tensor((np.stack([places, places]), np.full(600_000, 0.1234567)), "COO"))
+    told: list[float] = []
+    with opened(str(path), told.append) as stream:
+        stream.blocks(lambda block: (len(block), 0))
+    assert len(told) > 2
+    assert told == sorted(told)
+    assert 0 < told[0] < told[-1] == 1
+    assert ms.read(path).nse == 600_000

@@ -9,6 +9,7 @@ from mlir_sparse.arrays.broadcast import Labels
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, walk
 from mlir_sparse.spec import Part, Rewriting
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["ContractionPath", "JoinStep", "planned_path", "steps_of"]
 
@@ -40,7 +41,7 @@ class JoinStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ContractionPath:
+class ContractionPath(PrintedValue):
     """The order in which an einsum joins its operands.
 
     Args:

@@ -29,6 +29,7 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.text.shown_text import ShownText
 
 if TYPE_CHECKING:
     from mlir_sparse.loops.remarks import Remark
@@ -369,7 +370,7 @@ class Kernel(PortableKernel):
             from mlir_sparse.compile.explain_build import explained  # for readers only
 
         told = explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
-        return told + made_account(self.spec.assignment)
+        return ShownText(told + made_account(self.spec.assignment))
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"

@@ -33,6 +33,7 @@ from mlir_sparse.runtime.device.run_launches import DeviceProgram
 from mlir_sparse.runtime.device.run_library_products import DeviceValue, run_product
 from mlir_sparse.spec import KernelSpec, infer_extents
 from mlir_sparse.tensor import DeviceTensor
+from mlir_sparse.text.shown_text import ShownText
 
 __all__ = ["GpuKernel", "chip_of_target"]
 
@@ -250,9 +251,9 @@ class GpuKernel(StatementKernel):
     def explain(self) -> str:
         """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons."""
         if self._product is not None:
-            return f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})"
+            return ShownText(f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})")
         told = f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"
-        return told + made_account(self.spec.assignment)
+        return ShownText(told + made_account(self.spec.assignment))
 
     def compile_for(self, *operands: Any) -> GpuKernel:
         """Compiles for operands with this storage, without a device, and returns the kernel.

@@ -22,6 +22,7 @@ from mlir_sparse.plan.vector_uses import VectorUse, vector_uses
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import KernelSpec, in_order
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.shown_text import ShownText
 
 __all__ = ["switching"]
 
@@ -135,11 +136,12 @@ class _SwitchingKernel(Kernel):
     def explain(self, /, *operands: Any, **named: Any) -> str:
         """Returns an account of the kernel, as `Kernel` does: with data, of the one that a call on it takes."""
         if not operands and not named:
-            return f"{super().explain()}\n\nvectors{''.join(map(_choice, self._uses))}"
+            return ShownText(f"{super().explain()}\n\nvectors{''.join(map(_choice, self._uses))}")
         found = restored(self._uses, self.bound(operands, named))
         if found is None:
-            return f"{super().explain(*operands, **named)}\n\nvectors\n  all are read from the storage that they have"
-        return f"{self._for(found).explain()}\n\nvectors\n  {found}"
+            told = super().explain(*operands, **named)
+            return ShownText(f"{told}\n\nvectors\n  all are read from the storage that they have")
+        return ShownText(f"{self._for(found).explain()}\n\nvectors\n  {found}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = Kernel(self.spec, self.schedule, self._settings)

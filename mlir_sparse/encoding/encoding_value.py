@@ -24,6 +24,7 @@ from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.unsupported_by_dialect import foreign_reason, is_native
 from mlir_sparse.encoding.verify import Draft, first_fault
 from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["ATTRIBUTE", "Encoding"]
 
@@ -31,7 +32,7 @@ ATTRIBUTE = "#sparse_tensor.encoding"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Encoding:
+class Encoding(PrintedValue):
     """A storage format. Comparison ignores the names of dimensions and levels.
 
     Args:

@@ -19,6 +19,7 @@ from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, R
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.given_arguments import text_of
 from mlir_sparse.text.lexer import TokenKind
+from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["TensorType"]
@@ -28,7 +29,7 @@ _MLIR_HEAD = re.compile(r"\s*tensor<(?P<sizes>(?:(?:\?|[0-9]{1,18})x)*)(?P<dtype
 
 
 @dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(PrintedValue):
     """The type of a tensor.
 
     Args:

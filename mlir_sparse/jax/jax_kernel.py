@@ -17,6 +17,7 @@ from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Te
 from mlir_sparse.spec import infer_output
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.identifiers import by_name
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["JaxKernel", "kernel"]
 
@@ -60,7 +61,7 @@ def kernel(
     return JaxKernel(parsed, out, {name: value for name, value in given.items() if name not in operators})
 
 
-class JaxKernel:
+class JaxKernel(PrintedValue):
     """A differentiable function of JAX's arrays; `kernel` makes one.
 
     Call it with its operands by position, in the order in which the text first names them, or by name: JAX's or NumPy's

@@ -24,6 +24,7 @@ from mlir_sparse.lazy.known_recordings import (
 from mlir_sparse.lazy.recorded_values import ArrayView, operand_view, steps_of
 from mlir_sparse.lazy.sum_steps import mean_step, sum_step
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.shown_text import PrintedValue, ShownText
 
 __all__ = ["LazyArray", "install_computing"]
 
@@ -66,7 +67,7 @@ def _operators(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[An
     return lambda self, other: _recorded(ufunc, self, other), lambda self, other: _recorded(ufunc, other, self)
 
 
-class LazyArray:
+class LazyArray(PrintedValue):
     """An expression with NumPy's interface, of which nothing is computed until it is asked for.
 
     `compute()`, `np.asarray`, `float` and `bool` compute it, and `ms.compute` computes several together; everything
@@ -213,7 +214,7 @@ class LazyArray:
             optimize: how statements are optimized, as for `compile`.
         """
         kernel = _computing["kernel_of"]([self], optimize)
-        return f"{self!r} is computed already" if kernel is None else str(kernel.explain())
+        return ShownText(f"{self!r} is computed already") if kernel is None else kernel.explain()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         found = self.compute()

@@ -9,11 +9,12 @@ import numpy as np
 
 from mlir_sparse.linalg.operands import least_type, right_sides
 from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["LinearMap"]
 
 
-class LinearMap(ABC):
+class LinearMap(PrintedValue, ABC):
     """The inverse of a matrix, or of one like it, that is applied and not computed.
 
     It has the methods of SciPy's linear operators, so that `scipy.sparse.linalg.cg(A, b, M=...)` takes it. It can be

@@ -9,6 +9,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.program.loop_form import NestLoops
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["Missed", "Remark", "Remarks", "keep_name", "loops_by_depth", "type_name"]
 
@@ -30,7 +31,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(PrintedValue):
     """What a strategy did to a loop nest, or why it did nothing.
 
     Args:

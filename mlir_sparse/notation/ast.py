@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.binary_op import BinaryOp
+from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source, Span
 
 if TYPE_CHECKING:
@@ -42,15 +43,14 @@ __all__ = [
 ]
 
 
-class _Printed:
+class _Printed(PrintedValue):
     """Prints a node as notation, and may keep its hash, which no pickle has: processes hash texts otherwise."""
 
     __slots__ = ("_hash",)
     _hash: int
 
     def __str__(self) -> str:
-        # The printer imports the nodes, so it can only be imported once they exist.
-        from mlir_sparse.notation.notation_printer import to_text
+        from mlir_sparse.notation.notation_printer import to_text  # it imports the nodes
 
         return to_text(cast("Assignment | Expr | Range | Subscript", self))
 

@@ -17,6 +17,7 @@ from dataclasses import field
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES, DType
 from mlir_sparse.notation.ast import Access, Assignment, reads
+from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["ELEMENT_TYPES", "Comprehension", "Parameter", "accesses_of_statement"]
@@ -52,7 +53,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Comprehension:
+class Comprehension(PrintedValue):
     """A definition of one or more outputs by statements.
 
     Args:

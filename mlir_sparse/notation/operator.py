@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import NotationError
+from mlir_sparse.text.shown_text import PrintedValue
 
 if TYPE_CHECKING:
     from mlir_sparse.notation.ast import Expr
@@ -51,7 +52,7 @@ ARITHMETIC = Distribution(left=True, right=True, minus=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(PrintedValue):
     """An operator on entries; its regions are expressions over its parameters as scalars.
 
     Args:
@@ -112,7 +113,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Monoid:
+class Monoid(PrintedValue):
     """An associative, commutative operator with an identity, for reductions of entries.
 
     Args:

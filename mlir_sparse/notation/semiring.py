@@ -18,6 +18,7 @@ from mlir_sparse.notation.formula import call
 from mlir_sparse.notation.operator import ARITHMETIC, Distribution, Extreme, Monoid, Number, Operator
 from mlir_sparse.notation.positional_products import POSITIONAL
 from mlir_sparse.notation.tracing import monoid, operator
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["MONOIDS", "MULTIPLICATIONS", "Semiring", "semiring"]
 
@@ -26,7 +27,7 @@ _NEITHER = Distribution()
 
 
 @dataclass(frozen=True, slots=True)
-class Semiring:
+class Semiring(PrintedValue):
     """An addition and a multiplication.
 
     Args:

@@ -8,6 +8,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import ScheduleError
 from mlir_sparse.text.given_arguments import several_of, text_of
 from mlir_sparse.text.identifiers import normal_name
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["STATIC", "Schedule"]
 
@@ -18,7 +19,7 @@ _NONE = "static"
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(PrintedValue):
     """Choices about a kernel's loops; None leaves one to the plan, which `Kernel.explain` shows.
 
     Args:

@@ -68,6 +68,11 @@ class Alternative:
         """Returns the way as a table of one row, for notebooks."""
         return Alternatives((self,))._repr_html_()
 
+    def __repr__(self) -> str:
+        time = "" if self.nanoseconds is None else f", {self.milliseconds} by estimate"
+        parts = f", {len(self.parts)} part{'s' if len(self.parts) > 1 else ''}" if self.parts else ""
+        return f"<Alternative {self.statement}{parts}{time}>"
+
     def __str__(self) -> str:
         rules = f"; {', '.join(self.rules)}" if self.rules else ""
         time = [] if self.nanoseconds is None else [f"  {self.milliseconds} by estimate{rules}"]
@@ -78,6 +83,9 @@ class Alternatives(tuple[Alternative, ...]):
     """The ways to compute a statement, cheapest first: a tuple that shows itself as a table in notebooks."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(f"{number}: {one}" for number, one in enumerate(self))
 
     def _repr_html_(self) -> str:
         """Returns the ways as a table, for notebooks."""

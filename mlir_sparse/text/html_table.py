@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["html_columns", "html_folded", "html_rows"]
+__all__ = ["html_columns", "html_folded", "html_rows", "html_text"]
 
 _TABLE = "border-collapse:collapse;max-width:100%;color:inherit;background:transparent"
 _CELL = "text-align:left;vertical-align:top;padding:.15em .9em .15em 0;white-space:normal"
@@ -45,11 +45,20 @@ def html_columns(title: str, head: Iterable[str], rows: Iterable[Iterable[str]])
 
 def html_folded(title: str, text: str, *, is_open: bool = False) -> str:
     """Returns text as it is, which a click on its title shows."""
-    style = "max-width:100%;overflow-x:auto;color:inherit;background:transparent"
     return (
         f'<details{" open" if is_open else ""}><summary style="cursor:pointer">{escape(title)}</summary>'
-        f'<pre style="{style}">{escape(text)}</pre></details>'
+        f"{html_text(text)}</details>"
     )
+
+
+def html_text(text: str) -> str:
+    """Returns text as it is, line by line.
+
+    >>> html_text("a < b").endswith(">a &lt; b</pre>")
+    True
+    """
+    style = "max-width:100%;overflow-x:auto;color:inherit;background:transparent"
+    return f'<pre style="{style}">{escape(text)}</pre>'
 
 
 def _caption(title: str) -> str:

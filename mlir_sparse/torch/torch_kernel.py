@@ -33,6 +33,7 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.foreign_arrays import is_torch, is_torch_sparse
 from mlir_sparse.tensor.borders.torch_sparse import import_torch
 from mlir_sparse.text.identifiers import by_name
+from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.torch.program_operator import numbered, program_operator, registered, traced_key
 from mlir_sparse.torch.torch_operands import (
     StructuresOfTorch,
@@ -88,7 +89,7 @@ def kernel(
     return TorchKernel(parse(text, **operators), out, fixed)
 
 
-class TorchKernel:
+class TorchKernel(PrintedValue):
     """A differentiable function of PyTorch's tensors; `kernel` makes one.
 
     Call it with its operands by position, in the order in which the text first names them, or by name: strided tensors,

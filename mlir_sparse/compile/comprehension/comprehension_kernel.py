@@ -46,6 +46,7 @@ from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import RangedStatement, with_made_shapes, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.shown_text import ShownText
 
 if TYPE_CHECKING:
     from mlir_sparse.loops.remarks import Remark
@@ -378,7 +379,7 @@ class ComprehensionKernel(CompiledKernel):
         parts += [
             f"statement {n}: {statement}\n{kernel.explain()}" for n, (statement, kernel) in enumerate(statements, 1)
         ]
-        return "\n\n".join(parts)
+        return ShownText("\n\n".join(parts))
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Refuses: only kernels of one statement can be saved.

@@ -31,6 +31,7 @@ from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, te
 from mlir_sparse.spec import Alternative, bind_parameters, how_to_pass, in_order
 from mlir_sparse.tensor import FilledTensor
 from mlir_sparse.text.shortened import shortened
+from mlir_sparse.text.shown_text import ShownText
 
 if TYPE_CHECKING:
     from mlir_sparse.loops.remarks import Remark
@@ -180,7 +181,7 @@ class ComposedKernel(CompiledKernel):
 
     def explain(self) -> str:
         """Returns an account of the kernel: which definitions stand in the statement, which tensors are made first."""
-        return "\n".join((*self._composed.account, "", self.kernel.explain()))
+        return ShownText("\n".join((*self._composed.account, "", self.kernel.explain())))
 
     def alternatives(self, /, *operands: Any, **named: Any) -> tuple[Alternative, ...]:
         """Returns the ways to compute the composed statement; see `Kernel.alternatives`.

@@ -168,6 +168,17 @@ class DefinedTensor(DefinedOperators):
     def __repr__(self) -> str:
         return f"DefinedTensor {self.type}: {self.notation}"
 
+    def _repr_html_(self) -> str:
+        """Returns the definition and the types of what it reads, for notebooks."""
+        with importing():
+            from mlir_sparse.text.html_table import html_rows  # for notebooks only
+
+        rows = [("is", self.notation), ("type", str(self.type))]
+        for name, value in self.operands.items():
+            kind = self._sources[name].kind if name in self._sources else getattr(value, "type", None)
+            rows.append((name, repr(value) if kind is None else str(kind)))
+        return html_rows("DefinedTensor", rows)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return DefinedTensor, self._given
 

@@ -21,6 +21,7 @@ from mlir_sparse.runtime.program_memory import CallFrame
 from mlir_sparse.runtime.program_values import DenseValue, ProgramValue, result_of_type, value_of_type
 from mlir_sparse.text.given_arguments import seconds_of
 from mlir_sparse.text.listed_words import listed
+from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source
 
 __all__ = ["ModuleFunction"]
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleFunction:
+class ModuleFunction(PrintedValue):
     """A public function of a `module`: call it with its operands, by position or by name.
 
     Args:

@@ -20,6 +20,7 @@ from mlir_sparse.text.given_arguments import integer_of, shown, text_of
 from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.module_text import BYTECODE
 from mlir_sparse.text.parameter_names import parameter_names
+from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source
 
 __all__ = ["UserModule", "content_of", "module"]
@@ -30,7 +31,7 @@ _STAGES = ("source", "buffers", "llvm", "llvmir", "asm")
 
 
 @dataclass(frozen=True, eq=False)
-class UserModule:
+class UserModule(PrintedValue):
     """A module of MLIR whose public functions can be called; `module` makes one.
 
     Args:

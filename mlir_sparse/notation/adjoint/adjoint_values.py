@@ -9,6 +9,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.adjoint.contributions import times
 from mlir_sparse.notation.ast import Access, Apply, Assignment, IndexVar, Subscript
 from mlir_sparse.notation.masks import MASK, is_mask
+from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["Adjoint", "AdjointStep", "Helper", "Placed"]
 
@@ -104,7 +105,7 @@ class AdjointStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjoint:
+class Adjoint(PrintedValue):
     """The derivative of index notation, as index notation.
 
     Args:

@@ -82,8 +82,8 @@ def read(
         OSError: for a file that cannot be opened.
     """
     name = path_of(path)
-    with progress(f"reading {os.path.basename(name)}"):
-        return _read(name, encoding, dtype, shape, index_base, parameters)
+    with progress(f"reading {os.path.basename(name)}") as done:
+        return _read(name, encoding, dtype, shape, index_base, parameters, done)
 
 
 def _read(
@@ -93,6 +93,7 @@ def _read(
     shape: Sequence[int] | None,
     index_base: int | None,
     parameters: dict[str, Any],
+    done: Callable[[float], None],
 ) -> SparseTensor | Array:
     if is_binsparse(name):
         return read_binsparse(name, encoding, dtype, parameters)
@@ -102,7 +103,7 @@ def _read(
     if stored is not None:
         found = stored if dtype is None else stored.astype(dtype)
         return found if encoding is None and not parameters else tensor(found, encoding, **parameters)
-    entries = _read_entries(name, shape, index_base)
+    entries = _read_entries(name, shape, index_base, done)
     if entries.dense is not None and encoding is None:
         return entries.dense if dtype is None else entries.dense.astype(DType.of(dtype).numpy)
     return _to_tensor(entries, encoding, dtype, parameters)
@@ -134,8 +135,10 @@ def _to_tensor(
     return from_entries(entries.dims, entries.values, entries.shape, chosen, dtype=dtype, parameters=parameters)
 
 
-def _read_entries(name: str, shape: Sequence[int] | None, index_base: int | None) -> TextEntries:
-    with opened(name) as stream:
+def _read_entries(
+    name: str, shape: Sequence[int] | None, index_base: int | None, done: Callable[[float], None]
+) -> TextEntries:
+    with opened(name, done) as stream:
         first = _first_line(stream)
         if first.startswith(b"%%MatrixMarket"):
             stream.line()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, OperandError, SourceError, SparseError, TooLargeError
+from mlir_sparse.process.forks import importing
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
@@ -39,6 +40,16 @@ class TensorSource(ABC):
     reads_ranges: bool = False
     place: tuple[int, int, int] | None = None
     resident: SparseTensor | None = None
+
+    def _repr_html_(self) -> str:
+        """Returns where the tensor is and its type, for notebooks; nothing of it is read."""
+        with importing():
+            from mlir_sparse.text.html_table import html_rows  # for notebooks only
+
+        shape = " x ".join(f"{extent:,}" for extent in self.shape)
+        parts = f"along dimension {self.axis}" + (f", by {self.unit}" if self.unit > 1 else "")
+        rows = [("in", repr(self)), ("shape", shape), ("type", str(self.type)), ("read", parts)]
+        return html_rows("TensorSource", rows)
 
     @abstractmethod
     def read(self, low: int, high: int) -> SparseTensor:

@@ -62,12 +62,15 @@ class TextStream:
         name: the user's name of the file.
         file: its decompressed bytes.
         most_bytes: an upper bound on their number, if one is known.
+        filled: is called after each block that is read.
     """
 
-    def __init__(self, name: str, file: _Readable, most_bytes: int | None) -> None:
+    def __init__(
+        self, name: str, file: _Readable, most_bytes: int | None, filled: Callable[[], None] = lambda: None
+    ) -> None:
         self.name, self.most_bytes = name, most_bytes
         self.lines = 0  # the number of lines read
-        self._file = file
+        self._file, self._filled = file, filled
         self._buffer = bytearray(_BLOCK)
         self._begin = self._end = 0
         self._before = 0  # the bytes before the block
@@ -127,6 +130,7 @@ class TextStream:
             if self._ended:
                 return
             self._fill()
+            self._filled()
 
     def error(self, line: int | None, message: str) -> FileFormatError:
         """Returns the error for a mistake on a line; lines count from 1."""
@@ -165,8 +169,12 @@ def is_compressed(name: str) -> bool:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[TextStream]:
+def opened(name: str, done: Callable[[float], None] | None = None) -> Iterator[TextStream]:
     """Opens a text file; gzip is recognised by the contents, not by the name.
+
+    Args:
+        name: the file.
+        done: takes the fraction of the file's bytes that is read, block by block; of a pipe it hears nothing.
 
     Raises:
         FileFormatError: for truncated or damaged gzip data.
@@ -175,11 +183,16 @@ def opened(name: str) -> Iterator[TextStream]:
     with open(name, "rb") as file:
         about = os.fstat(file.fileno())
         size = about.st_size if stat.S_ISREG(about.st_mode) else None
+
+        def filled() -> None:
+            if done is not None and size:
+                done(file.tell() / size)
+
         if file.peek(2)[:2] != _GZIP_MAGIC:
-            yield TextStream(name, file, size)
+            yield TextStream(name, file, size, filled)
             return
         try:
             with gzip.GzipFile(fileobj=file) as text:
-                yield TextStream(name, text, None if size is None else size * _MOST_INFLATED)
+                yield TextStream(name, text, None if size is None else size * _MOST_INFLATED, filled)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FileFormatError(f"{name}: expected a whole gzip file, but got {error}: fetch it again") from error
