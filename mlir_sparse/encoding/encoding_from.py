@@ -70,7 +70,7 @@ def encoding(
         rank = integer_of(rank, "rank=")
     said: object = source  # callers without a type checker pass anything
     if isinstance(said, str):
-        result = _parsed(said, rank, given) if given else _parsed_before(said, rank)
+        result = _parsed_with(said, rank, given)
     elif said is None:
         result = preset_encoding("Dense", rank, **given)
     elif isinstance(said, Encoding):
@@ -92,6 +92,21 @@ def _parsed(text: str, rank: int | None, parameters: Mapping[str, object]) -> En
     result = take_storage(cursor, rank, parameters)
     cursor.expect_end()
     return result
+
+
+def _parsed_with(text: str, rank: int | None, given: Mapping[str, object]) -> Encoding:
+    """Returns the encoding that a text says with parameters, which are kept where they are plain numbers."""
+    if not given:
+        return _parsed_before(text, rank)
+    # Numbers of other types are equal to integers, and are refused.
+    if all(type(one) is int for value in given.values() for one in (value if type(value) is tuple else (value,))):
+        return _parsed_with_numbers(text, rank, tuple(given.items()))
+    return _parsed(text, rank, given)
+
+
+@lru_cache(maxsize=256)
+def _parsed_with_numbers(text: str, rank: int | None, given: tuple[tuple[str, object], ...]) -> Encoding:
+    return _parsed(text, rank, dict(given))
 
 
 @lru_cache(maxsize=256)

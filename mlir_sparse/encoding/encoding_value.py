@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from mlir_sparse.affine import AffineMap, Dim
-from mlir_sparse.affine.integer_form import Digit, Form
+from mlir_sparse.affine.integer_form import Digit
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.bindings_objects import attribute_of, text_of_object
 from mlir_sparse.encoding.coordinate_regions import coordinate_regions
@@ -16,7 +16,7 @@ from mlir_sparse.encoding.describe import describe
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_printer import print_attribute, print_encoding_map
 from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
-from mlir_sparse.encoding.level_map import LevelSpec
+from mlir_sparse.encoding.level_map import LevelSpec, block_along
 from mlir_sparse.encoding.level_maps import holds_all, infer_lvl_to_dim
 from mlir_sparse.encoding.level_space import LevelSpace, level_space
 from mlir_sparse.encoding.level_type import LevelType
@@ -240,8 +240,8 @@ class Encoding(PrintedValue):
 
     def block_of(self, dim: int) -> int:
         """Returns the block size of a dimension: that of the outermost blocks, or 1 without blocks."""
-        digits = [atom for level in self.levels for atom, _ in level.terms if isinstance(atom, Digit)]
-        return max((d.low for d in digits if d.base == Form(((Dim(dim), 1),)) and d.high is None), default=1)
+        kept, key = self._derived, ("block_of", dim)
+        return int(kept.get(key) or kept.setdefault(key, block_along(self.levels, dim)))
 
     def level_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Returns the size of each level of a tensor of the given shape.

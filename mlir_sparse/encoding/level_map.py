@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from mlir_sparse.affine import AffineExpr
-from mlir_sparse.affine.integer_form import Atom, form_of
+from mlir_sparse.affine import AffineExpr, Dim
+from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.level_type import LevelType
 
-__all__ = ["LevelSpec"]
+__all__ = ["LevelSpec", "block_along"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +39,9 @@ class LevelSpec:
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+def block_along(levels: Sequence[LevelSpec], dim: int) -> int:
+    """Returns the size of the outermost blocks of a dimension; 1 without blocks."""
+    digits = [atom for level in levels for atom, _ in level.terms if isinstance(atom, Digit)]
+    return max((d.low for d in digits if d.base == Form(((Dim(dim), 1),)) and d.high is None), default=1)

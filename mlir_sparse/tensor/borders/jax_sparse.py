@@ -126,10 +126,10 @@ def jax_of(tensor: SparseTensor) -> Any:
     """
     jax = imported("jax", "JAX", "jax")
     sparse = imported("jax.experimental.sparse", "JAX", "jax")
-    values = jax.numpy.asarray(tensor.storage.values[:0])
-    if values.dtype != tensor.dtype:
+    kept = jax.dtypes.canonicalize_dtype(tensor.dtype)
+    if kept != tensor.dtype:
         raise DTypeError(
-            f"expected an element type that JAX keeps, but got {tensor.dtype}, of which it makes {values.dtype}: "
+            f"expected an element type that JAX keeps, but got {tensor.dtype}, of which it makes {kept}: "
             "jax.config.update('jax_enable_x64', True), or convert with astype"
         )
     pair = index_pair(tensor)

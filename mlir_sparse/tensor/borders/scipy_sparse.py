@@ -172,10 +172,10 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
         indptr, indices, values = (np.array(array) for array in (indptr, indices, values))
     if kind == "bsr":
         block = (tensor.encoding.block_of(0), tensor.encoding.block_of(1))
-        result = sparse.bsr_array(tensor.shape, blocksize=block, dtype=values.dtype)
+        result = _empty("bsr_array", tensor.shape, values.dtype, block)
         values = values.reshape(-1, *block)
     else:
-        result = _empty(f"{kind}_array", tensor.shape, values.dtype)
+        result = _empty(f"{kind}_array", tensor.shape, values.dtype, None)
     # Set attributes one by one: SciPy's constructors would copy 64-bit indices that fit in 32 bits.
     result.indptr, result.indices, result.data = indptr, indices, values
     if canonical:
@@ -183,19 +183,22 @@ def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:
     return result
 
 
-def _empty(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _empty(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], block: tuple[int, int] | None) -> Any:
     """Returns a new array without entries: SciPy's constructor takes ten times as long as to copy one's attributes."""
-    like = _template(name, shape, dtype)
+    like = _template(name, shape, dtype, block)
     made = object.__new__(type(like))
     made.__dict__.update(like.__dict__)
     return made
 
 
 @lru_cache(maxsize=64)
-def _template(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _template(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], block: tuple[int, int] | None) -> Any:
     import scipy.sparse
 
-    made = getattr(scipy.sparse, name)((0, 0), dtype=dtype)  # a template of many rows would keep as many positions
+    asked = {} if block is None else {"blocksize": block}
+    made = getattr(scipy.sparse, name)(
+        (0, 0), dtype=dtype, **asked
+    )  # a template of many rows would keep as many positions
     made._shape = shape
     return made
 

@@ -285,6 +285,11 @@ def strided_tensor(torch: Any, array: Array) -> Any:
     """Returns an array as a strided tensor on the same memory; PyTorch has no read-only tensors."""
     if array.dtype.isbuiltin != 1:  # no type of NumPy's own: exported as integers
         return strided_tensor(torch, array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
+    if array.flags.writeable and array.flags.c_contiguous:
+        try:
+            return torch.from_numpy(array)  # in a third of the time that it takes by DLPack
+        except TypeError:
+            pass  # a type that some versions take by DLPack alone
     try:
         return torch.from_dlpack(array)
     except BufferError:  # NumPy before 2.1 does not export read-only memory
