@@ -186,3 +186,20 @@ def test_wrong_parameters_are_named(arguments: dict[str, object], kind: type[Exc
     with pytest.raises(kind) as caught:
         encoding(**arguments)  # type: ignore[arg-type]  # wrong on purpose
     assert message in str(caught.value)
+
+
+def test_parameters_of_other_types_are_judged_after_numbers_that_equal_them() -> None:
+    """What numbers make is kept by them; what is equal to a number is not always one."""
+    assert encoding("BSR", block=(4, 4)) is encoding("BSR", block=(4, 4))
+    assert encoding("BSR", block=(1, 4)) != encoding("BSR", block=(4, 1))
+    for wrong in ((4.5, 4.0), ("4", 4), (0, 4)):
+        found = [outcome_of(wrong) for _ in range(2)]
+        assert found[0] == found[1] != "encoding"
+
+
+def outcome_of(block: object) -> str:
+    try:
+        encoding("BSR", block=block)  # type: ignore[arg-type]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "encoding"

@@ -6,7 +6,6 @@ Ratios are of times measured in turn in one process, on as many threads as the p
 from __future__ import annotations
 
 import time
-import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 import mlir_sparse as ms
+from benchmarks.crossings import CROSSINGS, crossing, is_installed
 from benchmarks.gradients import gradient_over_forward, gradient_over_torch
 
 __all__ = ["BORDERS", "Border"]
@@ -82,25 +82,13 @@ def _triangular_solve(storage: str, clock: str) -> list[float]:
     return _ratios(ours, lambda: scipy.sparse.linalg.spsolve_triangular(matrix, b), clock, 9)
 
 
-def _crossing(library: str, outwards: bool, clock: str) -> list[float]:
-    """Returns times to make a tensor of a small matrix of a library's, or that of the tensor, on the same memory."""
-    tensor, timer = ms.tensor(scipy.sparse.eye_array(8, format="csr")), time.perf_counter
-    timer = timer if clock == "wall" else time.process_time
-    matrix = tensor.to(library)
-
-    def crossed() -> Any:
-        return tensor.to(library) if outwards else ms.tensor(matrix)
-
-    crossed()
-    return [timeit.timeit(crossed, number=200, timer=timer) / 200 for _ in range(50)]
-
-
 BORDERS: Mapping[str, Border] = {
     "CG on a grid, over SciPy's matrix": Border("x", 0.8, _conjugate_gradients),
     "triangle in CSR, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSR")),
     **{
-        f"{name} {way}": Border("s", 20e-6, partial(_crossing, name, way == "out"))
-        for name in ("scipy", "torch")
+        f"{name} {way}, beyond its own arrays": Border("s", 20e-6, partial(crossing, name, way == "out"))
+        for name, one in CROSSINGS.items()
+        if is_installed(one)
         for way in ("in", "out")
     },
     "triangle in CSC, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSC")),
