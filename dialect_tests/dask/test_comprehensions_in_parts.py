@@ -149,3 +149,18 @@ def test_values_made_in_pieces_are_not_made_once_more() -> None:
     A = parts["A"].compute(scheduler="sync").to_numpy() @ parts["B"].to_numpy()
     np.testing.assert_allclose(both[0], A @ parts["x"], rtol=1e-12)
     np.testing.assert_allclose(as_array(both[1]), A, rtol=1e-12)
+
+
+def test_a_part_that_two_statements_have_is_made_once() -> None:
+    text = """def f(double(M,K) A, double(K,N) B, double(N) x, double(K,M) D) -> (y, z) {
+        y(i) = A(i,j) * B(j,k) * x(k)
+        z(l) = D(l,j) * B(j,k) * x(k)
+    }"""
+    random = np.random.default_rng(6)
+    A, B, D = (ms.tensor(random.random((300, 300)) * (random.random((300, 300)) < 0.1), "CSR") for _ in "ABD")
+    operands = {"A": msd.from_tensor(A, pieces=3), "B": B, "x": random.random(300), "D": msd.from_tensor(D, pieces=2)}
+    assert "is made once, and read by" in msd.explain(text, tensors=operands)
+    y, z = dask.compute(*ms.evaluate(text, tensors=operands), scheduler="threads")
+    made = B.to_numpy() @ operands["x"]
+    np.testing.assert_allclose(y, A.to_numpy() @ made, rtol=1e-12)
+    np.testing.assert_allclose(z, D.to_numpy() @ made, rtol=1e-12)

@@ -216,14 +216,13 @@ def _of_comprehension(
                 read[name] = f"{value} {name}"
                 values[read[name]] = operand_of_part(step, part, at_hand)
                 types[read[name]] = of_any_shape(_type_of(name, values[read[name]]))
-        target = one.assignment.target
         if read:
-            shapes[target.tensor] = one.shape
+            shapes[one.target] = one.shape
             found.append(StatementOfStream(one.assignment, read, value, of_any_shape(step.output)))
         else:  # of numbers in the text alone
             values[value] = step.kernel._call({}, None, step.extents)
-            types[value], shapes[target.tensor] = of_any_shape(step.output), values[value].shape
-        names[target.tensor] = value
+            types[value], shapes[one.target] = of_any_shape(step.output), values[value].shape
+        names[one.target] = value
     outputs = [names[name] for name in comprehension.results]
     return _plan(found, values, types, outputs, PLUS_TIMES, asked), values
 

@@ -51,12 +51,14 @@ class _Turn:
         statement: the statement, without ranges.
         operands: its operands by name.
         within: those that its pieces make themselves, where they can.
+        target: the tensor that it assigns.
         result: its value.
     """
 
     statement: Assignment
     operands: Mapping[str, Any]
     within: frozenset[str]
+    target: str
     result: Any
 
 
@@ -128,7 +130,7 @@ def _turns(
         prepared, found = _prepared(comprehension, given, out, ring, way), list[_Turn]()
         try:
             for turn in _in_turn(comprehension, prepared.steps, prepared.values, evaluate):
-                prepared.values[turn.statement.target.tensor] = turn.result
+                prepared.values[turn.target] = turn.result
                 found.append(turn)
         except UnsupportedError:
             if way == "off":
@@ -170,12 +172,12 @@ def _in_turn(
     readers = Counter(part.tensor for step in steps for part in step.parts)
     between = {step.placed.statement.target.tensor for step in steps} - {*comprehension.results, *comprehension.inputs}
     for step in steps:
-        own = {part.tensor: part.name for part in step.parts if part.is_whole and part.tensor in between}
-        within = frozenset(name for tensor, name in own.items() if readers[tensor] == 1)
         found = statement_of_step(step, shapes_of(values))
+        own = {name: part.tensor for name, part in found.operands.items() if part.is_whole and part.tensor in between}
+        within = frozenset(name for name, tensor in own.items() if readers[tensor] == 1)
         operands = {name: operand_of_part(step, part, values) for name, part in found.operands.items()}
         result = _result_of(step, found.assignment, operands, within, evaluate)
-        yield _Turn(found.assignment, operands, within, result)
+        yield _Turn(found.assignment, operands, within, found.target, result)
 
 
 def _result_of(

@@ -19,7 +19,23 @@ from mlir_sparse.compile.index_operands import made_operand
 from mlir_sparse.compile.statement_optimizer import DataSketches, rounded_sketches
 from mlir_sparse.encoding import Sketch, TensorType
 from mlir_sparse.errors import OperandError, UnsupportedError
-from mlir_sparse.notation import Assignment, Comprehension, Semiring, has_affine_target, under
+from mlir_sparse.notation import (
+    Access,
+    Assignment,
+    Comprehension,
+    Fold,
+    IndexVar,
+    Reduce,
+    Semiring,
+    accesses_of,
+    fresh_name,
+    has_affine_target,
+    reads,
+    rename_variables,
+    replace_accesses,
+    under,
+    walk,
+)
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import index_ends
 from mlir_sparse.spec.range_rewriting import OperandPart, without_ranges
@@ -70,14 +86,16 @@ class StatementOfParts:
     """A statement of a comprehension without ranges; extents follow from the shapes of its operands.
 
     Args:
-        assignment: the statement.
+        assignment: the statement; parts that the plan makes, and their variables, have names as texts have.
         operands: the tensor and its part that each operand is, by the names of the statement.
         shape: the shape of its value.
+        target: the tensor that it assigns.
     """
 
     assignment: Assignment
     operands: Mapping[str, OperandPart]
     shape: tuple[int, ...]
+    target: str
 
 
 def statements_in_parts(
@@ -152,7 +170,7 @@ def statement_of_step(
     written, ranges = step.placed.statement, step.placed.ranges
     everything = {name: OperandPart(name, name, (None,) * len(shapes.get(name, ()))) for name in written.inputs}
     if has_affine_target(written) and not written.ranges and is_whole is None:
-        return StatementOfParts(written, everything, step.placed.shape)
+        return StatementOfParts(written, everything, step.placed.shape, written.target.tensor)
     if step.placed.is_part:
         raise UnsupportedError(
             f"expected statements that assign whole tensors, where operands are in parts, but got `{written}`: assign "
@@ -166,7 +184,7 @@ def statement_of_step(
         ranged = without_ranges(written, ranges, shapes, lambda _: True)
         statement, parts, extents = ranged.statement, ranged.parts, ranged.extents
     if is_whole is not None and any(not part.is_whole and is_whole(part.tensor) for part in parts):
-        return StatementOfParts(written, everything, step.placed.shape)
+        return StatementOfParts(written, everything, step.placed.shape, written.target.tensor)
     own = {part.name: _shape_of(part, shapes[part.tensor]) for part in parts}
     ends = index_ends(statement, own, None) if own else {}
     for variable, extent in extents.items():
@@ -176,7 +194,31 @@ def statement_of_step(
                 f"`{written}`: multiply by a vector of ones along {variable}"
             )
     shape = tuple(ends[index] for index in statement.target.indices) if own else step.placed.shape
-    return StatementOfParts(statement, {part.name: part for part in parts}, shape)
+    names = _plain_names(statement)
+    operands = {names.get(part.name, part.name): part for part in parts}
+    return StatementOfParts(_named(statement, names), operands, shape, statement.target.tensor)
+
+
+def _plain_names(statement: Assignment) -> dict[str, str]:
+    """Returns the names that a statement has in place of those of parts, which no text has."""
+    used = {access.tensor for access in (statement.target, *reads(statement.value))}
+    used |= {index.name for index in statement.indices}
+    used |= {one.name for node in walk(statement.value) if isinstance(node, Reduce | Fold) for one in node.indices}
+    taken = {name for name in used if "." not in name}
+    return {name: fresh_name(name.replace(".", "_"), taken) for name in sorted(used - taken)}
+
+
+def _named(statement: Assignment, names: Mapping[str, str]) -> Assignment:
+    if not names:
+        return statement
+    variables = {IndexVar(name): IndexVar(other) for name, other in names.items()}
+    value = rename_variables(statement.value, variables)
+    value = replace_accesses(value, {one: names[one.tensor] for one in accesses_of(value) if one.tensor in names})
+    target = Access(
+        names.get(statement.target.tensor, statement.target.tensor),
+        tuple(variables.get(one, one) if isinstance(one, IndexVar) else one for one in statement.target.subscripts),
+    )
+    return replace(statement, target=target, value=value, source=None)
 
 
 def _shape_of(part: OperandPart, shape: tuple[int, ...]) -> tuple[int, ...]:
