@@ -1,8 +1,12 @@
-// Triangular systems and incomplete factors, from Python.
+// Triangular systems, incomplete factors, and steps of solvers, from Python.
 
+#include <pybind11/complex.h>
 #include <pybind11/numpy.h>
 
+#include <initializer_list>
+
 #include "incomplete.hpp"
+#include "krylov_steps.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
 #include "triangle.hpp"
@@ -97,6 +101,42 @@ py::tuple lower_triangle(const py::array &positions, const py::array &coordinate
   return py::make_tuple(own, py::array_t<std::int64_t>(static_cast<py::ssize_t>(found.size()), found.data()));
 }
 
+// The element type of vectors, which are all of one size.
+TriangleValue vector_type(std::initializer_list<const py::array *> vectors) {
+  const py::array &first = **vectors.begin();
+  for (const py::array *vector : vectors)
+    if (vector->ndim() != 1 || vector->size() != first.size() || !vector->dtype().equal(first.dtype()) ||
+        !is_in_place(*vector))
+      throw py::value_error("expected contiguous vectors of one size and type");
+  return value_type(first);
+}
+
+std::complex<double> inner(const py::array &a, const py::array &b) {
+  const TriangleValue type = vector_type({&a, &b});
+  const void *left = a.data(), *right = b.data();
+  const std::int64_t size = a.size();
+  py::gil_scoped_release release;
+  return inner_product(type, left, right, size);
+}
+
+double advanced(py::array &x, py::array &r, const py::array &p, const py::array &q, std::complex<double> step) {
+  const TriangleValue type = vector_type({&x, &r, &p, &q});
+  void *solution = x.mutable_data(), *residual = r.mutable_data();
+  const void *direction = p.data(), *product = q.data();
+  const std::int64_t size = x.size();
+  py::gil_scoped_release release;
+  return advance(type, solution, residual, direction, product, step, size);
+}
+
+void direction_turned(py::array &p, const py::array &z, std::complex<double> factor) {
+  const TriangleValue type = vector_type({&p, &z});
+  void *direction = p.mutable_data();
+  const void *residual = z.data();
+  const std::int64_t size = p.size();
+  py::gil_scoped_release release;
+  turn_direction(type, direction, residual, factor, size);
+}
+
 }  // namespace
 
 void register_triangle(py::module_ &module) {
@@ -114,6 +154,11 @@ void register_triangle(py::module_ &module) {
   module.def("factor_ic0", &factored<&factor_ic0>, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
              "Replaces values of a lower triangle by those of IC(0); returns the first row without a positive pivot, "
              "else -1.");
+  module.def("inner_product", &inner, py::arg("a"), py::arg("b"), "Returns the sum of conj(a) * b.");
+  module.def("advance", &advanced, py::arg("x"), py::arg("r"), py::arg("p"), py::arg("q"), py::arg("step"),
+             "Adds step * p to x, takes step * q from r, and returns the sum of |r|^2.");
+  module.def("turn_direction", &direction_turned, py::arg("p"), py::arg("z"), py::arg("factor"),
+             "Replaces p by z + factor * p.");
 }
 
 }  // namespace mlir_sparse

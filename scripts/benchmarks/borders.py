@@ -61,15 +61,16 @@ def _ratios(ours: Callable[[], Any], theirs: Callable[[], Any], clock: str, roun
     return found
 
 
-def _conjugate_gradients(clock: str) -> list[float]:
-    """Returns times of SciPy's solver with a tensor over those with SciPy's matrix."""
+def _conjugate_gradients(solver: Callable[..., Any], clock: str) -> list[float]:
+    """Returns times of a solver with a tensor over those of SciPy's with its matrix."""
     matrix = _grid()
     tensor, b = ms.tensor(matrix), np.ones(matrix.shape[0])
 
-    def solved(A: Any) -> Any:
-        return scipy.sparse.linalg.cg(A, b, rtol=0, maxiter=_STEPS)[0]
+    def solved(by: Callable[..., Any], A: Any) -> Any:
+        return by(A, b, rtol=0, maxiter=_STEPS)[0]
 
-    return _ratios(lambda: solved(tensor), lambda: solved(matrix), clock, 9)
+    theirs = scipy.sparse.linalg.cg
+    return _ratios(lambda: solved(solver, tensor), lambda: solved(theirs, matrix), clock, 11)
 
 
 def _triangular_solve(storage: str, clock: str) -> list[float]:
@@ -83,7 +84,8 @@ def _triangular_solve(storage: str, clock: str) -> list[float]:
 
 
 BORDERS: Mapping[str, Border] = {
-    "CG on a grid, over SciPy's matrix": Border("x", 0.8, _conjugate_gradients),
+    "CG on a grid, over SciPy's": Border("x", 0.8, partial(_conjugate_gradients, ms.linalg.cg)),
+    "SciPy's CG on a tensor, over its matrix": Border("x", None, partial(_conjugate_gradients, scipy.sparse.linalg.cg)),
     "triangle in CSR, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSR")),
     **{
         f"{name} {way}, beyond its own arrays": Border("s", 20e-6, partial(crossing, name, way == "out"))
