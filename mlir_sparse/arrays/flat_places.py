@@ -35,8 +35,10 @@ def linear(dims: Columns, shape: Sequence[int]) -> Array:
     """
     if not fits_in_64_bits(shape):
         raise TooLargeError(f"expected a shape of less than 2**63 places to number them, but got {tuple(shape)}")
-    keys = np.zeros(dims[0].shape if dims else (1,), dtype=np.int64)
-    for dim, extent in zip(dims, shape, strict=True):
+    if not dims:
+        return np.zeros(1, dtype=np.int64)
+    keys = dims[0].astype(np.int64)
+    for dim, extent in zip(dims[1:], shape[1:], strict=True):
         keys = keys * extent + dim
     return keys
 
