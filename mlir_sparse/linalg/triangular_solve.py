@@ -18,9 +18,10 @@ def solve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool = F
 
     CSR, CSC and BSR of square blocks are solved with as they are stored, other storage through a copy in CSR. Entries
     of the other triangle are not read, as in LAPACK and `scipy.linalg.solve_triangular`: one tensor can have both
-    factors of LU. From the second system with a tensor on, rows that do not depend on one another are solved at once by
-    several threads, where there are enough of them (Anderson and Saad, Solving sparse triangular linear systems on
-    parallel computers, 1989). The result is the same, bit for bit, for any number of threads.
+    factors of LU. From the second system with a tensor on, rows that do not depend on one another can be solved at once
+    by several threads, where there are enough of them (Anderson and Saad, Solving sparse triangular linear systems on
+    parallel computers, 1989). Such rows lie apart in memory, so one thread is often faster: both ways take turns in
+    the first six systems, and the faster is kept. The result is the same, bit for bit, for any number of threads.
 
     Args:
         A: a square matrix of shape (n, n): a tensor, or anything `tensor` takes.

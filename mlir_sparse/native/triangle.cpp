@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -17,6 +19,8 @@ namespace {
 
 // In visited entries, times right sides: sets of less work are not worth meeting other threads for.
 constexpr std::int64_t kSetWork = std::int64_t{1} << 12;
+// How often one thread alone and several are tried each, before the faster of both is kept.
+constexpr int kTrials = 3;
 // A thread takes so many right sides at least, one cache line of f64; and at most, for them to stay in a cache.
 constexpr std::int64_t kFewSides = 8, kMostSides = 64;
 
@@ -244,26 +248,28 @@ void sweep_rows(const Scalars<Index, Value> &scalars, std::int64_t rows) {
   const Value *const values = scalars.values;
   Value *const x = scalars.sides.data;
   const bool unit = scalars.unit;
+  Value before{};
   for (std::int64_t k = 0; k < rows; ++k) {
     const std::int64_t i = kAhead ? k : rows - 1 - k;
     const Index first = positions[i], last = positions[i + 1], at = kAhead ? last - 1 : first;
     if (first == last || coordinates[at] != static_cast<Index>(i)) {  // not a triangle alone, or without a diagonal
       scalars.row(i);
+      before = x[i];
       continue;
     }
     Value sum = x[i];
     const Value by = values[at], reciprocal = Value{1} / by;
+    // The nearest entry, which comes last, is often of the row before, whose result is still in a register: each row
+    // waits for it, and would for its way through memory too.
+    const Index near = kAhead ? at - 1 : at + 1;
+    const bool follows = first + 1 < last && k > 0 && coordinates[near] == static_cast<Index>(kAhead ? i - 1 : i + 1);
     if constexpr (kAhead)
-      for (Index p = first; p < at; ++p) sum = minus_product(sum, values[p], x[coordinates[p]]);
+      for (Index p = first, end = follows ? near : at; p < end; ++p) sum = minus_product(sum, values[p], x[coordinates[p]]);
     else
-      for (Index p = last; --p > at;) sum = minus_product(sum, values[p], x[coordinates[p]]);
-    if (unit) {
-      x[i] = sum;
-    } else if (is_finite(reciprocal)) {
-      x[i] = times(sum, reciprocal);
-    } else {
-      x[i] = divided(sum, scalars.divisor(i, at));
-    }
+      for (Index p = last, end = follows ? near : at; --p > end;) sum = minus_product(sum, values[p], x[coordinates[p]]);
+    if (follows) sum = minus_product(sum, values[near], before);
+    if (!unit) sum = is_finite(reciprocal) ? times(sum, reciprocal) : divided(sum, scalars.divisor(i, at));
+    before = x[i] = sum;
   }
 }
 
@@ -457,7 +463,33 @@ struct Triangle::Orders {
   }
 };
 
+// What solves took with one thread and with several, by the number of right sides, in powers of two, and of threads.
+struct Triangle::Trials {
+  struct Best {
+    double alone = std::numeric_limits<double>::infinity(), shared = std::numeric_limits<double>::infinity();
+    int turns = 0;
+
+    // Whether threads share the next solve: each other one at first, then if that took less.
+    bool next() {
+      const int turn = turns;
+      if (turn < 2 * kTrials) ++turns;
+      return turn < 2 * kTrials ? turn % 2 == 1 : shared < alone;
+    }
+    void note(bool by_threads, double seconds) {
+      double &best = by_threads ? shared : alone;
+      best = std::min(best, seconds);
+    }
+  };
+  std::map<std::pair<int, std::size_t>, Best> best;
+
+  Best &of(std::int64_t sides, std::size_t threads) {
+    return best[{std::ilogb(static_cast<double>(sides)), threads}];
+  }
+};
+
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 template <class Index>
 Segments<Index> segments_of(const TriangleStructure &structure) {
@@ -479,7 +511,7 @@ void sweep(std::int64_t rows, bool ascending, const Step &step) {
 
 }  // namespace
 
-Triangle::Triangle(const TriangleStructure &structure) : structure_(structure), orders_(std::make_unique<Orders>()) {}
+Triangle::Triangle(const TriangleStructure &structure) : structure_(structure), orders_(std::make_unique<Orders>()), trials_(std::make_unique<Trials>()) {}
 
 Triangle::~Triangle() = default;
 
@@ -514,6 +546,7 @@ std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t 
   }
   const Sides<Value> all{sides, count, 0, count};
   const Order<Index> *order = nullptr;
+  Trials::Best *trials = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // To order the rows takes as long as to solve for a right side: the first does without.
@@ -521,11 +554,15 @@ std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t 
       std::unique_ptr<Order<Index>> &known = orders_->of<Index>();
       if (!known) known = std::make_unique<Order<Index>>(structure_, segments, rows);
       if (known->pays(count)) {
-        known->settle(structure_, segments);
-        order = known.get();
+        trials = &trials_->of(count, threads);
+        if (trials->next()) {
+          known->settle(structure_, segments);
+          order = known.get();
+        }
       }
     }
   }
+  const Clock::time_point begun = Clock::now();
   if (order == nullptr && count == 1 && structure_.block == 1) {
     const Scalars<Index, Value> scalars{segments, nullptr, values, all, unit, singular};
     if (structure_.by_columns)
@@ -539,6 +576,11 @@ std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t 
     order->run([&](std::int64_t i) { scalars.row(i); }, count, threads);
   } else {
     with_step(all, [&](const auto &step) { order->run(step, count, threads); });
+  }
+  if (trials != nullptr) {
+    const std::chrono::duration<double> taken = Clock::now() - begun;
+    std::lock_guard<std::mutex> lock(mutex_);
+    trials->note(order != nullptr, taken.count());
   }
   return singular.found();
 }

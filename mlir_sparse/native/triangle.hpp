@@ -27,7 +27,8 @@ class Triangle {
 
   // Solves for `count` right sides in row-major order, in place. Returns the first row without a diagonal element other
   // than zero, -1 if there is none; a unit diagonal is not read. Each element is computed by the same operations in the
-  // same order for any number of threads.
+  // same order for any number of threads. Whether threads share a solve is tried: rows by sets lie apart in memory, so
+  // that two threads may take longer than one.
   std::int64_t solve(TriangleValue type, const void *values, void *sides, std::int64_t count, bool unit);
 
   // The number of sets of rows that depend on rows of earlier sets alone.
@@ -37,6 +38,7 @@ class Triangle {
   template <class Index>
   class Order;
   struct Orders;
+  struct Trials;
 
   template <class Index, class Value>
   std::int64_t solve_as(const Value *values, Value *sides, std::int64_t count, bool unit);
@@ -45,6 +47,7 @@ class Triangle {
   std::mutex mutex_;
   std::int64_t solves_ = 0;
   std::unique_ptr<Orders> orders_;
+  std::unique_ptr<Trials> trials_;
 };
 
 }  // namespace mlir_sparse
