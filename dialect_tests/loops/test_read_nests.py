@@ -16,8 +16,9 @@ from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.encoding import PRESETS
 from mlir_sparse.loops.model import loop_of
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.notation import Operator
-from mlir_sparse.pipeline import Pipeline, Remark
+from mlir_sparse.pipeline import Pipeline
 from mlir_sparse.pipeline.own_passes import OWN_PASSES
 from mlir_sparse.pipeline.pass_values import Pass
 from mlir_sparse.plan.expected_loops import expected_loops

@@ -339,7 +339,10 @@ def test_long_files_on_several_threads(
     paths, expected = long_files
     with Limits(threads):
         for path in paths:
-            found = _read_entries(str(path), None, None)
+            read: list[float] = []
+            found = _read_entries(str(path), None, None, read.append)
+            assert read == sorted(read)
+            assert all(0 <= share <= 1 for share in read)
             for got, wanted in zip([*(dim + 1 for dim in found.dims), found.values], expected, strict=True):
                 assert np.array_equal(got, wanted)
 
