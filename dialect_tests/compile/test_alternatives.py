@@ -169,3 +169,30 @@ def test_ways_of_statements_with_index_variables_as_values_take_what_users_give(
     for way in ways:
         for found in (ms.compile(way, A=A, B=B)(A, B), ms.compile(way)(A, B), ms.evaluate(way, A=A, B=B)):
             assert np.array_equal(np.asarray(found), np.asarray(expected))
+
+
+KINDS_OF_KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "planned": ("y(i) = A(i,j) * B(j,k) * x(k)", {}),
+    "as written": ("y(i) = A(i,j) * x(j)", {"optimize": "off"}),
+    "defined": ("y(i) = M(i,j) * x(j)", {}),
+    "comprehension": ("def f(double(N,N) A, double(N) x) -> (y) { t(i) = A(i,j) * x(j)  y(j) = A(i,j) * t(i) }", {}),
+    "device": ("y(i) = A(i,j) * x(j)", {"target": "cuda:sm_90"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_KERNELS)
+def test_every_kernel_explains_the_plan_for_data(kind: str) -> None:
+    text, options = KINDS_OF_KERNELS[kind]
+    entries, x = ms.tensor(np.eye(6)), np.ones(6)
+    given: dict[str, Any] = {"A": entries, "B": entries, "x": x}
+    given["M"] = ms.define("M(i,j) = U(i,k) * V(j,k)", U=np.ones((6, 2)), V=np.ones((6, 2)))
+    kernel = ms.compile(text, tensors={name: one for name, one in given.items() if f"{name}(" in text}, **options)
+    operands = {name: given[name] for name in kernel.parameters}
+    told = kernel.explain(**operands)
+    assert told == kernel.explain(*operands.values())
+    assert told.splitlines()[-1] == kernel.explain().splitlines()[-1]
+    last = kernel.parameters[-1]
+    with pytest.raises(ms.UnknownTensorError, match=f"data for tensor {last}"):
+        kernel.explain(**{name: one for name, one in operands.items() if name != last})
+    with pytest.raises((ms.UnknownTensorError, ms.OperandError), match="nobody"):
+        kernel.explain(**operands, nobody=1)

@@ -80,8 +80,13 @@ class CompiledKernel(ABC):
         """Returns the module after each pass."""
 
     @abstractmethod
-    def explain(self) -> str:
-        """Returns an account of the kernel: its steps, loops, storage and target, with reasons."""
+    def explain(self, /, *operands: Any, **named: Any) -> str:
+        """Returns an account of the kernel: its steps, loops, storage and target, with reasons.
+
+        Args:
+            operands: data, for the plan that a call on it takes; as the kernel was compiled when absent.
+            named: the operands, by name.
+        """
 
     def _repr_html_(self) -> str:
         """Returns what the kernel computes and how, for notebooks."""

@@ -366,6 +366,8 @@ class Kernel(PortableKernel):
         """
         if (operands or named) and self._settings.optimize != "off":
             return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
+        if operands or named:
+            self.bound(operands, named)  # refuses what a call would; the plan is the statement as it is written
         with importing():
             from mlir_sparse.compile.explain_build import explained  # for readers only
 

@@ -248,8 +248,15 @@ class GpuKernel(StatementKernel):
             raise UnsupportedError("expected passes of via='codegen', but the kernel is NVIDIA's, which has none")
         return exploring.gpu_passes(self._declared, self.explain)
 
-    def explain(self) -> str:
-        """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons."""
+    def explain(self, /, *operands: Any, **named: Any) -> str:
+        """Returns an account of the kernel: its steps, and the mapping of loops to threads, with reasons.
+
+        Args:
+            operands: data, which change nothing here: statements for GPUs are computed as they are written.
+            named: the operands, by name.
+        """
+        if operands or named:
+            self.bound(operands, named)  # refuses what a call would
         if self._product is not None:
             return ShownText(f"{self._product}\n\nruns on: cuda, via library ({self._by_library[1]})")
         told = f"{self._declared.explain()}\n\nruns on: cuda:{self.chip}, via codegen"

@@ -143,9 +143,13 @@ class ComprehensionKernel(CompiledKernel):
         check_given(self.comprehension, given, called=True)
         return given
 
-    def _call(self, given: Mapping[str, Any], out: Any) -> Result:
+    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
         self._check_static(values)
+        return values
+
+    def _call(self, given: Mapping[str, Any], out: Any) -> Result:
+        values = self._values(given)
         wanted = wanted_outputs(self.comprehension, out)
         steps = self.steps_for(values, {name: tuple(np.shape(one)) for name, one in wanted.items()}).steps
         kinds = {step.placed.statement.target.tensor: step.output for step in steps}
@@ -168,9 +172,7 @@ class ComprehensionKernel(CompiledKernel):
 
     def trace(self, /, *operands: Any, **named: Any) -> tuple[StatementRun, ...]:
         """Computes each statement as it is written, and returns its operands and its result, in order."""
-        given = self._bind(operands, named)
-        values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
-        self._check_static(values)
+        values = self._values(self._bind(operands, named))
         ran: list[StatementRun] = []
         run(self.steps_for(values, {}).written, values, {}, ran.append)
         return tuple(ran)
@@ -310,7 +312,9 @@ class ComprehensionKernel(CompiledKernel):
         Raises:
             UnsupportedError: if a statement depends on sizes or parameters that are not known yet.
         """
-        planned = self._planned()
+        return self._kernels_of(self._planned())
+
+    def _kernels_of(self, planned: PreparedSteps | None) -> tuple[tuple[Assignment, StatementKernel], ...]:
         if planned is not None and planned.steps != planned.written:
             return tuple((step.placed.statement, step.kernel) for step in planned.steps)
         if planned is not None:
@@ -344,11 +348,7 @@ class ComprehensionKernel(CompiledKernel):
         return kinds[0] if len(kinds := self._output_types()) == 1 else kinds
 
     def ir(self, stage: Stage = "linalg") -> str:
-        """Returns the text of all statements at a stage, in order, each under a comment that names it.
-
-        Raises:
-            UnsupportedError: for an unknown stage, and if a statement depends on sizes that are not known yet.
-        """
+        """Returns the text of all statements at a stage, in order, each under a comment that names it; see `kernels`."""
         if stage not in STAGES:
             raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
         if stage == "notation":
@@ -370,15 +370,15 @@ class ComprehensionKernel(CompiledKernel):
         """Returns the remarks of the strategies for fast loops, one statement after the other."""
         return tuple(remark for kernel in self.kernels for remark in kernel.remarks())
 
-    def explain(self) -> str:
-        """Returns an account of each statement: its steps, loops, storage and target, with reasons."""
+    def explain(self, /, *operands: Any, **named: Any) -> str:
+        """Returns an account of each statement: of those that a call on data runs, or of the last call's without."""
         parts = [str(self.comprehension)] if self.comprehension.name else []
-        statements, planned = self._statements(), self._planned()
+        given = operands or named
+        planned = self.steps_for(self._values(self._bind(operands, named)), {}) if given else self._planned()
+        statements = self._kernels_of(planned)
         if planned is not None and planned.account:
             parts.append("\n  ".join(["algebra", *planned.account]))
-        parts += [
-            f"statement {n}: {statement}\n{kernel.explain()}" for n, (statement, kernel) in enumerate(statements, 1)
-        ]
+        parts += [f"statement {n}: {text}\n{kernel.explain()}" for n, (text, kernel) in enumerate(statements, 1)]
         return ShownText("\n\n".join(parts))
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:

@@ -179,9 +179,15 @@ class ComposedKernel(CompiledKernel):
         """Returns the remarks of the strategies for fast loops."""
         return self.kernel.remarks()
 
-    def explain(self) -> str:
-        """Returns an account of the kernel: which definitions stand in the statement, which tensors are made first."""
-        return ShownText("\n".join((*self._composed.account, "", self.kernel.explain())))
+    def explain(self, /, *operands: Any, **named: Any) -> str:
+        """Returns an account of the kernel: which definitions stand in the statement, which tensors are made first.
+
+        Args:
+            operands: data and defined tensors, for the plan that a call on them takes; as compiled when absent.
+            named: the operands, by name.
+        """
+        given = self._operands(operands, named) if operands or named else {}
+        return ShownText("\n".join((*self._composed.account, "", self.kernel.explain(**given))))
 
     def alternatives(self, /, *operands: Any, **named: Any) -> tuple[Alternative, ...]:
         """Returns the ways to compute the composed statement; see `Kernel.alternatives`.
