@@ -348,7 +348,7 @@ class ComprehensionKernel(CompiledKernel):
         return kinds[0] if len(kinds := self._output_types()) == 1 else kinds
 
     def ir(self, stage: Stage = "linalg") -> str:
-        """Returns the text of all statements at a stage, in order, each under a comment that names it; see `kernels`."""
+        """Returns the text of all statements at a stage, in order, each under its name as a comment; see `kernels`."""
         if stage not in STAGES:
             raise UnsupportedError(f"expected a stage of {', '.join(STAGES)}, but got {stage!r}")
         if stage == "notation":
