@@ -10,14 +10,10 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sl
 
 import mlir_sparse as ms
+from dialect_tests.linalg.test_solvers import grid
 from mlir_sparse import _native
 
 RNG = np.random.default_rng(7)
-
-
-def grid(n: int) -> Any:
-    line = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1])
-    return sp.csr_array(sp.kron(line, sp.eye_array(n)) + sp.kron(sp.eye_array(n), line))
 
 
 S = grid(12)
