@@ -364,6 +364,15 @@ def chosen_entries(
     named: NDArray[Any],
     kept: NDArray[Any],
 ) -> None: ...
+def entries_between(
+    begins: NDArray[np.int64],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+    low: int,
+    step: int,
+    count: int,
+    reversed: bool,
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]: ...
 def find_entries(
     begins: NDArray[np.int64], coordinates: NDArray[Any], lines: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> NDArray[np.int64]: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -16,7 +16,7 @@ from mlir_sparse.arrays.row_ranges import entries_between
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.level_ranges import part_between
 from mlir_sparse.tensor.matched_keys import matched_keys
-from mlir_sparse.tensor.matrix_lines import line_order, lines_at
+from mlir_sparse.tensor.matrix_lines import line_order, lines_at, lines_between
 
 __all__ = ["item"]
 
@@ -90,18 +90,28 @@ def _of_matrix(tensor: SparseTensor, basic: Sequence[Any], pick: ArrayIndex | No
     if order[1] in named and tensor.shape[order[1]] > _OF_EACH * tensor.nse + _NUMBERED:
         return None  # the coordinates are numbered anew, whether there are entries or not
     places: dict[int, Array] = {}
-    for axis, wanted in cut.items():
-        places[axis] = np.arange(wanted.start, wanted.stop, wanted.step)
     if pick is not None:
         if not pick.is_outer or pick.place != pick.axes[0]:
             return None
         places.update(zip(pick.axes, (array.ravel() for array in pick.given), strict=True))
-    if not places:
+    if not (cut or places):
         return tensor.copy()
-    # What leaves out more is taken first.
-    for axis in sorted(places, key=lambda axis: places[axis].size * tensor.shape[1 - axis]):
-        tensor = lines_at(tensor, axis, places[axis])
+    sizes = {**{axis: len(one) for axis, one in cut.items()}, **{axis: one.size for axis, one in places.items()}}
+    # What leaves out more is taken first, and lines before what is in them, of which they are runs.
+    for axis in sorted(sizes, key=lambda axis: (sizes[axis] * tensor.shape[1 - axis], axis != order[0])):
+        tensor = lines_at(tensor, axis, places[axis]) if axis in places else _between(tensor, axis, cut, len(sizes) > 1)
     return tensor
+
+
+def _between(tensor: SparseTensor, axis: int, cut: Mapping[int, range], is_cut_again: bool) -> SparseTensor:
+    wanted = cut[axis]
+    if (
+        is_cut_again
+        and wanted.step == 1
+        and (part := part_between(tensor, axis, wanted.start, wanted.stop)) is not None
+    ):
+        return part  # what shares entries here is copied next
+    return lines_between(tensor, axis, wanted)
 
 
 def _selected(tensor: SparseTensor, ranges: Sequence[range]) -> EntryList:

@@ -251,9 +251,12 @@ def ranges_of(basic: Sequence[Any], shape: Sequence[int]) -> list[range]:
 
 
 def _steps(part: slice, extent: int) -> range:
-    """Returns the coordinates of a slice; for one coordinate the step is set to 1, as it may be huge."""
+    """Returns the coordinates of a slice; for one coordinate the step is set to 1, as it may be huge.
+
+    Without any, the start may be -1 or behind the last: then it is 0.
+    """
     found = range(*part.indices(extent))
-    return found if len(found) > 1 else range(found.start, found.start + len(found))
+    return found if len(found) > 1 else range(found.start, found.start + 1) if found else range(0)
 
 
 def layout_of(basic: Sequence[Any]) -> list[int]:

@@ -1,6 +1,7 @@
 #include "choose.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -62,7 +63,84 @@ void write_as(const Rows &rows, const C *coordinates, const V *values, const Ren
   });
 }
 
+constexpr std::int64_t kShort = 32;  // so many coordinates are compared faster than bisected
+
+// The number of ascending coordinates below one.
+template <class C>
+std::int64_t below(const C *begin, const C *end, std::int64_t wanted) {
+  if (wanted > static_cast<std::int64_t>(std::numeric_limits<C>::max())) return end - begin;
+  const auto limit = static_cast<C>(wanted);  // no coordinate is negative, nor is a limit
+  if (end - begin > kShort) return std::lower_bound(begin, end, limit) - begin;
+  std::int64_t found = 0;
+  for (const C *at = begin; at < end; ++at) found += *at < limit;
+  return found;
+}
+
+template <class C, class V>
+void write_stretch(const Rows &rows, const C *coordinates, const V *values, const Stretch &stretch,
+                   const std::int64_t *firsts, const std::int64_t *starts, C *coordinates_out, V *values_out) {
+  const auto low = static_cast<C>(stretch.low), step = static_cast<C>(stretch.step);
+  const std::int64_t last = stretch.count - 1;
+  in_row_parts(rows, [&](std::int64_t first_row, std::int64_t end_row) {
+    for (std::int64_t r = first_row; r < end_row; ++r) {
+      const std::int64_t begin = starts[r], end = starts[r + 1];
+      std::int64_t e = firsts[r];
+      if (stretch.step == 1 && !stretch.reversed) {
+        for (std::int64_t out = begin; out < end; ++out, ++e) {
+          coordinates_out[out] = static_cast<C>(coordinates[e] - low);
+          values_out[out] = values[e];
+        }
+        continue;
+      }
+      for (std::int64_t out = begin; out < end; ++e) {
+        const auto distance = static_cast<C>(coordinates[e] - low);
+        const auto number = stretch.step == 1 ? distance : static_cast<C>(distance / step);
+        if (static_cast<C>(number * step) != distance) continue;
+        const std::int64_t to = stretch.reversed ? end - 1 - (out - begin) : out;
+        coordinates_out[to] = stretch.reversed ? static_cast<C>(last - number) : number;
+        values_out[to] = values[e];
+        ++out;
+      }
+    }
+  });
+}
+
 }  // namespace
+
+void count_between(const Rows &rows, const Stretch &stretch, std::int64_t *firsts, std::int64_t *counts) {
+  const std::int64_t end_of = stretch.low + (stretch.count - 1) * stretch.step + 1;
+  with_coordinates(rows, [&](const auto *coordinates) {
+    using C = std::remove_const_t<std::remove_pointer_t<decltype(coordinates)>>;
+    in_row_parts(rows, [&](std::int64_t first_row, std::int64_t end_row) {
+      for (std::int64_t r = first_row; r < end_row; ++r) {
+        const C *begin = coordinates + rows.begins[r], *end = coordinates + rows.begins[r + 1];
+        const std::int64_t before = below(begin, end, stretch.low);
+        std::int64_t count = stretch.count == 0 ? 0 : below(begin, end, end_of) - before;
+        firsts[r] = rows.begins[r] + before;
+        if (stretch.step != 1) {
+          std::int64_t kept = 0;
+          const auto low = static_cast<C>(stretch.low), step = static_cast<C>(stretch.step);
+          for (const C *at = begin + before; at < begin + before + count; ++at)
+            kept += static_cast<C>(*at - low) % step == 0;
+          count = kept;
+        }
+        counts[r] = count;
+      }
+    });
+  });
+}
+
+void write_between(const Rows &rows, const char *values, std::int64_t bytes, const Stretch &stretch,
+                   const std::int64_t *firsts, const std::int64_t *starts, char *coordinates_out, char *values_out) {
+  with_coordinates(rows, [&](const auto *coordinates) {
+    using C = std::remove_const_t<std::remove_pointer_t<decltype(coordinates)>>;
+    with_itemsize(bytes, [&](auto value) {
+      using V = decltype(value);
+      write_stretch(rows, coordinates, reinterpret_cast<const V *>(values), stretch, firsts, starts,
+                    reinterpret_cast<C *>(coordinates_out), reinterpret_cast<V *>(values_out));
+    });
+  });
+}
 
 void count_chosen(const Rows &rows, const Renumbering &by, std::int64_t *counts) {
   with_coordinates(rows, [&](const auto *coordinates) {

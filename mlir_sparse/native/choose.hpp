@@ -28,6 +28,20 @@ void count_chosen(const Rows &rows, const Renumbering &by, std::int64_t *counts)
 void write_chosen(const Rows &rows, const char *values, std::int64_t bytes, const Renumbering &by,
                   const std::int64_t *starts, char *coordinates_out, char *values_out);
 
+// The coordinates low, low + step, ... of `count` of them; they become 0, 1, ..., or count - 1, ... where `reversed`.
+struct Stretch {
+  std::int64_t low = 0, step = 1, count = 0;
+  bool reversed = false;
+};
+
+// Writes where the entries of each row in a stretch begin, to `firsts`, and how many they are, to counts.
+void count_between(const Rows &rows, const Stretch &stretch, std::int64_t *firsts, std::int64_t *counts);
+
+// Writes the new coordinates of each row's entries in a stretch, ascending and as wide as before, and the values beside
+// them, from place starts[row] on. A value has 1, 2, 4, 8 or 16 bytes.
+void write_between(const Rows &rows, const char *values, std::int64_t bytes, const Stretch &stretch,
+                   const std::int64_t *firsts, const std::int64_t *starts, char *coordinates_out, char *values_out);
+
 // Writes the places of the entries at row lines[k] and coordinate wanted[k], which are in range; -1 where there is none.
 void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_t *wanted, std::int64_t count,
                   std::int64_t *found);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "choose.hpp"
+#include "memory.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
 #include "take.hpp"
@@ -93,6 +94,35 @@ void chosen_entries(const py::array_t<int64_t> &begins, const py::array &coordin
   write_chosen(rows, from, bytes, by, first, to, values_to);
 }
 
+// Returns where each row's entries at coordinates low, low + step, ... start, then the coordinates, numbered anew, and
+// the values. These are no more than the rows have, so that coordinates of their width count to them; a step and a
+// count that they do not count to are the caller's to refuse.
+py::tuple entries_between(const py::array_t<int64_t> &begins, const py::array &coordinates, const py::array &values,
+                          int64_t low, int64_t step, int64_t count, bool reversed) {
+  check_contiguous(values);
+  const Rows rows = to_rows(begins, coordinates);
+  if (low < 0 || step < 1 || count < 0) throw py::value_error("expected coordinates that ascend from 0 or more");
+  const Stretch stretch{low, step, count, reversed};
+  py::array_t<int64_t> starts(rows.count + 1), firsts(rows.count);
+  int64_t *counted = starts.mutable_data(), *first = firsts.mutable_data();
+  {
+    py::gil_scoped_release release;
+    counted[0] = 0;
+    count_between(rows, stretch, first, counted + 1);
+    std::partial_sum(counted, counted + rows.count + 1, counted);
+  }
+  const auto total = static_cast<size_t>(counted[rows.count]);
+  py::array named = reserve(total, coordinates.dtype(), false), kept = reserve(total, values.dtype(), false);
+  const auto *from = static_cast<const char *>(values.data());
+  const int64_t bytes = values.itemsize();
+  auto *to = static_cast<char *>(named.mutable_data()), *values_to = static_cast<char *>(kept.mutable_data());
+  {
+    py::gil_scoped_release release;
+    write_between(rows, from, bytes, stretch, first, counted, to, values_to);
+  }
+  return py::make_tuple(starts, named, kept);
+}
+
 py::array_t<int64_t> found_at(const py::array_t<int64_t> &begins, const py::array &coordinates,
                               const py::array_t<int64_t> &lines, const py::array_t<int64_t> &wanted) {
   check_contiguous(lines);
@@ -119,6 +149,9 @@ void register_take(py::module_ &module) {
   module.def("chosen_entries", &chosen_entries, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
              py::arg("firsts"), py::arg("numbers"), py::arg("starts"), py::arg("named"), py::arg("kept"),
              "Writes the coordinates and values of rows after a renumbering of their coordinates.");
+  module.def("entries_between", &entries_between, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
+             py::arg("low"), py::arg("step"), py::arg("count"), py::arg("reversed"),
+             "Returns the rows' entries at equally distant coordinates, numbered anew: starts, coordinates and values.");
   module.def("find_entries", &found_at, py::arg("begins"), py::arg("coordinates"), py::arg("lines"), py::arg("wanted"),
              "Returns the places of entries in rows, -1 where there is none.");
 }

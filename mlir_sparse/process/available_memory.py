@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mlir_sparse.errors import OperandError, TooLargeError
 
-__all__ = ["available_bytes", "bytes_of", "check_fits", "in_units", "plenty"]
+__all__ = ["NEVER_CHECKED", "available_bytes", "bytes_of", "check_fits", "in_units", "plenty"]
 
 # Smaller allocations are not checked: the system call would take longer than they do.
-_SMALL = 1 << 26
+NEVER_CHECKED = 1 << 26
 _CGROUP = Path("/sys/fs/cgroup")
 # The last figure counts for this many seconds, as long as no more than this part of it is needed.
 _RECENT, _PLENTY = 1.0, 8
@@ -90,7 +90,7 @@ def check_fits(nbytes: int, what: str) -> None:
         nbytes: bytes about to be allocated.
         what: the purpose, for the message.
     """
-    if nbytes <= _SMALL:
+    if nbytes <= NEVER_CHECKED:
         return
     available = available_bytes()
     if nbytes > available:

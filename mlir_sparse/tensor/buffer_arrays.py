@@ -28,6 +28,7 @@ __all__ = [
     "value_array",
 ]
 
+_COLUMNS = (np.dtype(np.int32), np.dtype(np.int64))
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
@@ -52,6 +53,8 @@ def index_array(given: object, what: str) -> Array:
 
 def index_columns(given: Sequence[object], what: str) -> list[Array]:
     """Returns coordinate arrays as native packing reads them: contiguous, aligned, all int32 or all int64."""
+    if _are_columns(given):
+        return list(given)  # type: ignore[arg-type]  # they are arrays
     arrays = [index_array(column, f"{what}[{d}]") for d, column in enumerate(given)]
     narrow = all(a.dtype.itemsize < 4 or a.dtype == np.int32 for a in arrays)
     dtype = np.dtype(np.int32 if narrow else np.int64)
@@ -59,6 +62,20 @@ def index_columns(given: Sequence[object], what: str) -> list[Array]:
         if array.dtype == np.uint64 and array.size and int(array.max()) > width_limit(64):
             raise WidthError(f"expected {what}[{d}] of at most 2^63 - 1, but got {int(array.max())}")
     return [np.require(array, dtype, ["C", "A"]) for array in arrays]
+
+
+def _are_columns(given: Sequence[object]) -> bool:
+    """Returns whether coordinates are as native packing reads them already."""
+    kind = getattr(given[0], "dtype", None) if given else None
+    if kind not in _COLUMNS:
+        return False
+    for one in given:
+        if type(one) is not np.ndarray or one.dtype != kind or one.ndim != 1:
+            return False
+        flags = one.flags
+        if not (flags.c_contiguous and flags.aligned):
+            return False
+    return True
 
 
 def stored_integers(given: object, width: int, key: str, what: str) -> Array:

@@ -16,7 +16,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["beside", "entries_at", "line_order", "lines_at"]
+__all__ = ["beside", "entries_at", "line_order", "lines_at", "lines_between"]
 
 
 @lru_cache(maxsize=256)
@@ -76,13 +76,47 @@ def lines_at(matrix: SparseTensor, axis: int, places: Array) -> SparseTensor:
         starts = _native.chosen_starts(lined, coordinates, firsts)
         named, kept = _room(starts, coordinates, values)
         _native.chosen_entries(lined, coordinates, values, firsts, numbers, starts, named, kept)
-    kind = matrix.encoding
-    if named.dtype != matrix.storage.buffers()[1].dtype or starts[-1] > np.iinfo(begins.dtype).max:
-        kind, named = kind.with_widths(64, 64), named.astype(np.int64, copy=False)
+    return _of_lines(matrix, (lines, length), starts, named, kept)
+
+
+def lines_between(matrix: SparseTensor, axis: int, wanted: range) -> SparseTensor:
+    """Returns the rows or columns of a matrix at equally distant places, as `lines_at`.
+
+    Args:
+        matrix: in storage that has a `line_order`.
+        axis: 0 for rows, 1 for columns.
+        wanted: places in range.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> A = tensor([[0.0, 2.0, 3.0], [4.0, 0.0, 0.0]], "CSR")
+    >>> lines_between(A, 1, range(2, -1, -2)).to_numpy().tolist()
+    [[3.0, 0.0], [0.0, 4.0]]
+    """
+    order = line_order(matrix.encoding)
+    assert order is not None  # as the caller has seen
+    if axis == order[0]:
+        return lines_at(matrix, axis, np.arange(wanted.start, wanted.stop, wanted.step))
+    begins, coordinates, values = matrix.storage.buffers()
+    ascending = wanted if wanted.step > 0 else wanted[::-1]
+    if max(wanted.start, len(wanted) - 1, abs(wanted.step)) > np.iinfo(coordinates.dtype).max:
+        coordinates = coordinates.astype(np.int64)
+    check_fits(values.size * (coordinates.itemsize + values.itemsize), f"{values.size} entries of rows and columns")
+    starts, named, kept = _native.entries_between(
+        begins.astype(np.int64, copy=False), coordinates, values,
+        ascending.start if wanted else 0, ascending.step, len(wanted), wanted.step < 0,
+    )  # fmt: skip
+    return _of_lines(matrix, (matrix.storage.level_sizes[0], len(wanted)), starts, named, kept)
+
+
+def _of_lines(matrix: SparseTensor, sizes: tuple[int, int], starts: Array, named: Array, kept: Array) -> SparseTensor:
+    """Returns a matrix of other lines, in the storage of one, with wider numbers where it needs them."""
+    kind, (begins, coordinates, _) = matrix.encoding, matrix.storage.buffers()
+    if named.dtype != coordinates.dtype or starts[-1] > np.iinfo(begins.dtype).max:
+        kind, starts, named = kind.with_widths(64, 64), starts, named.astype(np.int64, copy=False)
     else:
         starts = starts.astype(begins.dtype, copy=False)
-    shape = (lines, length) if order == (0, 1) else (length, lines)
-    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, (lines, length), [starts, named, kept]))
+    shape = sizes if kind.level_order == (0, 1) else (sizes[1], sizes[0])
+    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, sizes, [starts, named, kept]))
 
 
 def entries_at(matrix: SparseTensor, rows: Array, columns: Array) -> Array:

@@ -12,7 +12,7 @@ from mlir_sparse.errors import CoordinatesError, SparseError, StorageError, TooL
 from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.tensor.widths import check_width
 
-__all__ = ["pack_faults", "storage_faults"]
+__all__ = ["pack_error", "pack_faults", "storage_faults"]
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def pack_faults(encoding: Encoding, shape: Sequence[int], dims: Sequence[int] | 
     try:
         yield
     except _native.LevelFault as raised:
-        raise _pack_error(Fault(*raised.args), encoding, shape, dims) from None
+        raise pack_error(raised, encoding, shape, dims) from None
 
 
 @contextmanager
@@ -33,8 +33,11 @@ def storage_faults(encoding: Encoding) -> Iterator[None]:
         raise storage_error(Fault(*raised.args), encoding) from None
 
 
-def _pack_error(fault: Fault, encoding: Encoding, shape: Sequence[int], dims: Sequence[int] | None) -> SparseError:
-    kind, level, position, expected, got = fault
+def pack_error(
+    raised: _native.LevelFault, encoding: Encoding, shape: Sequence[int], dims: Sequence[int] | None
+) -> SparseError:
+    """Returns the error of a fault of native packing; see `pack_faults`."""
+    kind, level, position, expected, got = Fault(*raised.args)
     match kind:
         case "range":
             dim = dims[level] if dims is not None else level

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.encoding.buffer_layout import check_level_sizes, check_shape, check_supported, level_tuples
+from mlir_sparse.encoding.buffer_layout import check_level_sizes, check_shape, check_supported
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
-from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import (
     from_plain,
     is_plain,
@@ -26,12 +26,13 @@ from mlir_sparse.tensor.batch_and_slice_parts import (
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.buffer_arrays import index_columns, value_array
 from mlir_sparse.tensor.convert.pack_in_memory import pack_in_memory
+from mlir_sparse.tensor.convert.pack_layout import PackLayout, pack_layout
 from mlir_sparse.tensor.convert.pack_levels import pack_levels
 from mlir_sparse.tensor.convert.through_rows import from_rows, row_form, worth_rows
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
-from mlir_sparse.tensor.storage_fault_messages import pack_faults
+from mlir_sparse.tensor.storage_fault_messages import pack_error, pack_faults
 from mlir_sparse.tensor.validate import check_explicit_value
-from mlir_sparse.tensor.widths import check_width, resolve_widths, width_limit
+from mlir_sparse.tensor.widths import check_width
 
 __all__ = ["pack"]
 
@@ -76,24 +77,23 @@ def pack(
     given = array_of(values, "values that are numbers")
     if not encoding.is_native:
         return _pack_foreign(encoding, extents, dims, values, dtype, sum_duplicates, source)
-    sizes = encoding.level_sizes(extents)
-    check_level_sizes(encoding, sizes)
-    # Check sizes and widths first: nothing is copied for a refused tensor.
-    resolved = _resolve(encoding, sizes, given.size, source)
-    _check_dense_prefix(resolved, sizes, given.dtype.itemsize)
+    layout = pack_layout(encoding, extents, given.size, source)
+    resolved, sizes = layout.encoding, layout.sizes
+    _check_dense_prefix(layout, given.dtype.itemsize)
     stored, kind = value_array(values, dtype)
     check_explicit_value(encoding, stored, kind)
     columns = index_columns(dims, "coordinates")
     _check_lengths(columns, stored, len(extents))
-    columns = _level_columns(resolved, extents, sizes, columns)
-    order = resolved.level_order if resolved.is_permutation else None
-    with pack_faults(resolved, extents, order):
-        _check_coordinate_width(resolved, sizes, columns)
+    columns = _level_columns(layout, extents, columns)
+    try:
+        if layout.named_width:
+            _check_coordinate_width(resolved, sizes, columns)
         widths = resolved.pos_width, resolved.crd_width
-        levels = level_tuples(resolved, sizes)
         positions, coordinates, packed = pack_in_memory(
-            levels, columns, stored, kind.name, widths, keep_duplicates=not sum_duplicates
+            layout.levels, columns, stored, kind.name, widths, keep_duplicates=not sum_duplicates
         )
+    except _native.LevelFault as raised:
+        raise pack_error(raised, resolved, extents, layout.order) from None
     pairs = zip(positions, coordinates, strict=True)
     buffers = (*(b for pair in pairs for b in pair if b is not None), packed)
     return LevelStorage.from_buffers(resolved, sizes, buffers)
@@ -164,44 +164,17 @@ def _check_lengths(columns: Sequence[Array], values: Array, rank: int) -> None:
             )
 
 
-def _resolve(encoding: Encoding, sizes: Sequence[int], entries: int, source: tuple[int | None, int | None]) -> Encoding:
-    """Returns the encoding with widths; packing checks the named ones against the data.
-
-    Entries too many for a named width are refused here, before any sorting.
-    """
-    has_positions = any(kind.has_positions for kind in encoding.level_types)
-    largest = entries if has_positions else 0
-    stored = [size for size, kind in zip(sizes, encoding.level_types, strict=True) if kind.has_coordinates]
-    if encoding.pos_width == 32:
-        check_width("posWidth", 32, largest)
-    return resolve_widths(
-        encoding,
-        largest_position=0 if encoding.pos_width else largest,
-        largest_coordinate=0 if encoding.crd_width else max(stored, default=0) - 1,
-        source=source,
-    )
+def _check_dense_prefix(layout: PackLayout, itemsize: int) -> None:
+    """Refuses storage that is too large by its extents alone."""
+    nbytes = layout.prefix_bytes + layout.prefix_values * itemsize
+    if nbytes > NEVER_CHECKED:  # the text takes longer than the check
+        check_fits(nbytes, f"{layout.encoding.map_text()} with level sizes {layout.sizes}")
 
 
-def _check_dense_prefix(encoding: Encoding, sizes: Sequence[int], itemsize: int) -> None:
-    """Refuses storage that is too large by its extents alone, computed with Python's unbounded integers."""
-    places, nbytes = 1, itemsize
-    for size, kind in zip(sizes, encoding.level_types, strict=True):
-        if kind.functions.is_grouped:
-            places *= kind.n or 0
-            nbytes = encoding.crd_width // 8 + itemsize
-        elif kind.functions.has_full_loop:
-            places *= size
-        else:
-            nbytes = encoding.pos_width // 8
-            break
-    check_fits(places * nbytes, f"{encoding.map_text()} with level sizes {tuple(sizes)}")
-
-
-def _level_columns(
-    encoding: Encoding, shape: tuple[int, ...], sizes: Sequence[int], columns: list[Array]
-) -> list[Array]:
-    if encoding.is_permutation:
-        return [columns[dim] for dim in encoding.level_order]
+def _level_columns(layout: PackLayout, shape: tuple[int, ...], columns: list[Array]) -> list[Array]:
+    if layout.order is not None:
+        return [columns[dim] for dim in layout.order]
+    encoding, sizes = layout.encoding, layout.sizes
     with pack_faults(encoding, shape):
         _native.check_ranges(columns, shape)
     if max(sizes, default=0) > np.iinfo(columns[0].dtype).max:  # block sizes beyond the range of narrow coordinates
@@ -212,7 +185,5 @@ def _level_columns(
 def _check_coordinate_width(encoding: Encoding, sizes: Sequence[int], columns: Sequence[Array]) -> None:
     """Checks a named crdWidth against the actual coordinates, not against the sizes of levels."""
     stored = [lvl for lvl, kind in enumerate(encoding.level_types) if kind.has_coordinates]
-    if all(sizes[lvl] - 1 <= width_limit(encoding.crd_width) for lvl in stored):
-        return
     largest = _native.check_ranges([columns[lvl] for lvl in stored], [sizes[lvl] for lvl in stored])
     check_width("crdWidth", encoding.crd_width, max(largest, default=0))
