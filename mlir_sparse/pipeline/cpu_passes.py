@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mlir_sparse.pipeline.machine_vectors import machine_options
+from mlir_sparse.pipeline.machine_vectors import fused_products, machine_options
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
-__all__ = ["cpu"]
+__all__ = ["cpu", "real_functions"]
 
 
 def cpu(*, narrow_lanes: bool = True) -> Pipeline:
@@ -55,6 +55,7 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
                 machine_options("few"),
                 optional=True,
             ),
+            real_functions(),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
             Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),
             Pass("expand-realloc", "growth of output buffers becomes alloc, copy, free", on_functions=True),
@@ -72,4 +73,14 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
             Pass("convert-to-llvm", "functions, memrefs, arithmetic, control flow"),
             Pass("reconcile-unrealized-casts", "casts that two conversions left facing each other"),
         )
+    )
+
+
+def real_functions() -> Pass:
+    """Returns the pass that writes functions of real numbers as arithmetic."""
+    return Pass(
+        "expand-functions",
+        "functions of real numbers are arithmetic, which vectors have: libraries take elements one by one",
+        fused_products(),
+        optional=True,
     )

@@ -7,7 +7,15 @@ import os
 from mlir_sparse.machine import cpu_features, cpu_info, machine_profile
 from mlir_sparse.process import settings
 
-__all__ = ["machine_name", "machine_options", "scalar_asked", "scatters_fast", "vector_lanes", "vector_options"]
+__all__ = [
+    "fused_products",
+    "machine_name",
+    "machine_options",
+    "scalar_asked",
+    "scatters_fast",
+    "vector_lanes",
+    "vector_options",
+]
 
 
 def machine_name() -> str:
@@ -57,5 +65,9 @@ def vector_options() -> tuple[tuple[str, bool | int], ...]:
     features, machine = cpu_features(), os.uname().machine
     masks = machine == "x86_64" and {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= features
     bits = 512 if masks else 256 if machine == "x86_64" and "avx2" in features else 128
-    fuses = machine in ("aarch64", "arm64") or "fma" in features
-    return ("bits", bits), ("masks", masks), ("fma", fuses)
+    return ("bits", bits), ("masks", masks), *fused_products()
+
+
+def fused_products() -> tuple[tuple[str, bool], ...]:
+    """Returns whether this host multiplies and adds in one operation, as an option of passes."""
+    return (("fma", os.uname().machine in ("aarch64", "arm64") or "fma" in cpu_features()),)

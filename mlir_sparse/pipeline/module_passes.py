@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlir_sparse.pipeline.cpu_passes import cpu
+from mlir_sparse.pipeline.cpu_passes import cpu, real_functions
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
 __all__ = ["module_to_buffers", "module_to_llvm"]
@@ -46,4 +46,4 @@ def module_to_llvm() -> Pipeline:
     loops, *rest = (step for step in cpu(narrow_lanes=False).passes if not step.optional)
     divisors = Pass("check-divisors", "processors end the process where an integer is divided by zero")
     places = Pass("locate-assertions", "the call that an assertion ends says where it stands")
-    return Pipeline((loops, divisors, places, *rest))
+    return Pipeline((real_functions(), loops, divisors, places, *rest))

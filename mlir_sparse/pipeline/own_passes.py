@@ -27,6 +27,7 @@ from mlir_sparse.pipeline.check_accesses import check_accesses
 from mlir_sparse.pipeline.check_assembled import check_assembled_tensors
 from mlir_sparse.pipeline.check_divisors import check_divisors
 from mlir_sparse.pipeline.copy_slices import copy_slices
+from mlir_sparse.pipeline.functions import expand_functions
 from mlir_sparse.pipeline.locate_assertions import locate_assertions
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.pipeline.start_rows import start_rows
@@ -55,6 +56,7 @@ OWN_PASSES: Mapping[str, _Pass] = {
     "check-assembled-tensors": check_assembled_tensors,
     "check-divisors": check_divisors,
     "copy-slices": copy_slices,
+    "expand-functions": expand_functions,
     "expect-kernels": _anywhere(expect_kernels),
     "locate-assertions": locate_assertions,
     "gpu-to-ptx": _anywhere(assemble_kernels),
