@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import fields
+from pathlib import Path
 
 from mlir_sparse.compile.tuning.tune_machine import measured_profile
 from mlir_sparse.machine import PROFILES, machine_profile
@@ -22,7 +23,7 @@ def main() -> None:
     for name, choice in found.choices.items():
         print(f"{name}: {choice}")
     if given.write:
-        (PROFILES / f"{given.write}.json").write_text(found.text)
+        Path(PROFILES, f"{given.write}.json").write_text(found.text)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def test_times_grow_with_arrays(times: MachineTimes) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_profile_is_the_text_that_it_prints(name: str) -> None:
-    text = (PROFILES / f"{name}.json").read_text()
+    text = Path(PROFILES, f"{name}.json").read_text()
     assert MachineProfile.parse(text).text == text
 
 

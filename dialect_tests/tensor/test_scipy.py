@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,3 +170,15 @@ def test_narrow_and_mixed_widths_leave_as_scipys() -> None:
     made = tensor(DENSE, "CSR", pos_width=8, crd_width=64).to_scipy()
     assert (made.indptr.dtype, made.indices.dtype) == (np.int64, np.int64)
     assert same(made.toarray(), DENSE)
+
+
+@pytest.mark.parametrize("name", ["csr", "csc", "bsr"])
+def test_scipys_attributes_are_those_of_its_arrays(name: str, tmp_path: Path) -> None:
+    """SciPy writes a file of them, of whatever has them."""
+    source = sp.bsr_array(DENSE, blocksize=(2, 3)) if name == "bsr" else sp.csr_array(DENSE).asformat(name)
+    made = tensor(source)
+    for ours, theirs in zip(parts(made), parts(source), strict=True):
+        assert same(ours, theirs)
+        assert np.shares_memory(ours, theirs)
+    sp.save_npz(tmp_path / "ours.npz", made)
+    assert same(sp.load_npz(tmp_path / "ours.npz").toarray(), DENSE)

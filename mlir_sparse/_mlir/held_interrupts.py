@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ def uninterrupted() -> Iterator[None]:
     The bindings import dialects at their first use, which cannot be repeated after half an import, and create classes
     from C++, where an exception would end the process.
     """
+    import signal  # its enumerations take longer to make than all else that an import of this package needs of it
+
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield  # Python is not interrupted

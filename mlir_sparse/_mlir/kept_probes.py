@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import TypedDict
 from mlir_sparse._mlir.bindings_files import File, libraries_in, place_of
 from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import write_whole
+from mlir_sparse.disk.fingerprint import blake2b
 from mlir_sparse.process import settings
 
 __all__ = ["Probe", "keep_probe", "kept_folders", "kept_probe"]
@@ -81,7 +81,7 @@ def _path(name: str) -> str | None:
         return None
     here = os.path.dirname(os.path.abspath(__file__))
     seen = repr((name, place_of(name), [_about(os.path.join(here, one)) for one in _PROBES]))
-    return os.path.join(folder, hashlib.blake2b(seen.encode(), digest_size=20).hexdigest() + ".bindings")
+    return os.path.join(folder, blake2b(seen.encode(), digest_size=20).hexdigest() + ".bindings")
 
 
 def _about(path: str) -> File | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from mlir_sparse._mlir.provider import bindings
 
@@ -25,9 +25,10 @@ def set_options(options: Sequence[str]) -> bool:
     Returns:
         whether the bindings' library has settable options.
     """
-    for path in sorted(Path(bindings().path, "_mlir_libs").glob("*CAPI*")):
+    folder = os.path.join(bindings().path, "_mlir_libs")
+    for name in sorted(name for name in os.listdir(folder) if "CAPI" in name):
         with contextlib.suppress(OSError, AttributeError):
-            parse = ctypes.CDLL(str(path)).LLVMParseCommandLineOptions
+            parse = ctypes.CDLL(os.path.join(folder, name)).LLVMParseCommandLineOptions
             parse.restype = None
             for option in options:  # one by one: LLVM stops at an unknown one
                 words = (ctypes.c_char_p * 2)(b"compiler", option.encode())

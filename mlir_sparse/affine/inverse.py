@@ -8,8 +8,7 @@ solution for the dimensions inverts permutations, unimodular maps, blockings nes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlir_sparse.affine.affine_expr import AffineExpr, Constant, Dim
 from mlir_sparse.affine.integer_form import Atom, Form, cuts_of, digits_of, form_of, forms_of, split
@@ -17,7 +16,10 @@ from mlir_sparse.affine.simplify import add, mul
 
 __all__ = ["infer_inverse", "is_inverse"]
 
-_Row: TypeAlias = list[Fraction]
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+_Row: TypeAlias = "list[Fraction]"
 
 
 def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[AffineExpr, ...] | str:
@@ -29,6 +31,9 @@ def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[Affin
     >>> infer_inverse(2, (Dim(0), Dim(0)))
     'expected levels that each say something new, but d0 follows from the others'
     """
+    dims = [expr.position for expr in results if isinstance(expr, Dim)]
+    if len(dims) == len(results) and sorted(dims) == list(range(num_dims)):  # a permutation, as most are
+        return tuple(Dim(dims.index(dim)) for dim in range(num_dims))
     forms = forms_of(results)
     if forms is None:
         return "expected levels that are sums of dimensions, d floordiv c and d mod c with c > 0"
@@ -47,6 +52,8 @@ def infer_inverse(num_dims: int, results: tuple[AffineExpr, ...]) -> tuple[Affin
 
 def _row(form: Form, unknowns: Sequence[Atom], level: int | None, num_levels: int) -> _Row:
     """Returns `form = level` as factors of the unknowns, of the levels, and the constant on the right."""
+    from fractions import Fraction  # with decimal numbers, which an import of this package need not load
+
     factors = dict(form.terms)
     right = [Fraction(int(other == level)) for other in range(num_levels)]
     return [*(Fraction(factors.get(atom, 0)) for atom in unknowns), *right, Fraction(-form.constant)]

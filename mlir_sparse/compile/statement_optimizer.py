@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache, lru_cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,16 +17,17 @@ from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access
-from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products
-from mlir_sparse.plan.algebra.possible_gain import may_gain
-from mlir_sparse.plan.algebra.ruled_statement import RuledStatement, keeps_entries, ruled_statement
-from mlir_sparse.plan.algebra.tensor_facts import TensorFacts, levels_of
+from mlir_sparse.plan.algebra.single_product import is_single_product
 from mlir_sparse.process import settings
 from mlir_sparse.process.forks import importing
 from mlir_sparse.spec import Alternative, Alternatives, KernelSpec, Rewriting
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.symmetric_matrix import has_one_value, is_symmetric
+
+if TYPE_CHECKING:
+    from mlir_sparse.plan.algebra.ruled_statement import RuledStatement
+    from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 
 __all__ = [
     "DataSketches",
@@ -164,6 +165,9 @@ def _times_read(spec: KernelSpec) -> Counter[str]:
 
 def _is_scattered(access: Access, spec: KernelSpec) -> bool:
     """Returns whether loops over a matrix add to the elements of the result that its entries name."""
+    with importing():
+        from mlir_sparse.plan.algebra.tensor_facts import levels_of  # few matrices are symmetric
+
     dims, target = levels_of(spec.type_of(access.tensor).encoding)[1], spec.assignment.target.subscripts
     if dims is None or len(dims) != 2 or len(target) != 1:
         return False
@@ -258,8 +262,13 @@ def _plain(spec: KernelSpec) -> KernelSpec:
 @lru_cache(maxsize=512)
 def _open_statement(spec: KernelSpec, optimize: str) -> RuledStatement | None:
     """Returns a statement as rules take it; None where there is nothing to choose, whatever the data are."""
-    if spec.assignment.ranges or spec.assignment.exists:
+    if spec.assignment.ranges or spec.assignment.exists or is_single_product(spec):
         return None
+    with importing():
+        from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products  # most are single products
+        from mlir_sparse.plan.algebra.possible_gain import may_gain
+        from mlir_sparse.plan.algebra.ruled_statement import ruled_statement
+
     ruled = ruled_statement(spec)
     if ruled is None:
         return None
@@ -279,6 +288,9 @@ def _licence(spec: KernelSpec, ruled: RuledStatement, optimize: str) -> dict[str
 
 
 def _facts(spec: KernelSpec, data: DataSketches) -> dict[str, TensorFacts]:
+    with importing():
+        from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+
     found = dict[str, TensorFacts]()
     for number, ((name, kind), sketch) in enumerate(zip(spec.inputs, data.sketches, strict=True)):
         symmetric, pattern = number in data.symmetric, sketch.pattern
@@ -287,6 +299,13 @@ def _facts(spec: KernelSpec, data: DataSketches) -> dict[str, TensorFacts]:
             sketch = replace(sketch, pattern=replace(pattern, of_one_value=not pattern.of_one_value))
         found[name] = TensorFacts(kind, sketch, symmetric=symmetric)
     return found
+
+
+def _keeps_entries(rewriting: Rewriting, spec: KernelSpec) -> bool:
+    with importing():
+        from mlir_sparse.plan.algebra.ruled_statement import keeps_entries
+
+    return keeps_entries(rewriting, spec)
 
 
 @cache
@@ -304,7 +323,7 @@ def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting 
         return None
     chosen = _ways().choose_rewriting(ruled.assignment, _facts(spec, data), **_licence(spec, ruled, optimize))
     found = chosen and ruled.restored(chosen)
-    if found is None or not keeps_entries(found, spec):
+    if found is None or not _keeps_entries(found, spec):
         return None
     alike = {spec.inputs[number][0] for number in data.of_one_value}
     return replace(found, of_one_value=tuple([name for name in found.symmetric if name in alike]))
@@ -339,5 +358,5 @@ def _ranked(spec: KernelSpec, data: DataSketches, optimize: str) -> tuple[Altern
     return tuple(
         Alternative(spec.rewritten(way.rewriting), way.nanoseconds, way.nbytes, way.rules)
         for way in found
-        if way.rewriting is None or keeps_entries(way.rewriting, spec)
+        if way.rewriting is None or _keeps_entries(way.rewriting, spec)
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from mlir_sparse import _cuda
 
@@ -21,15 +22,16 @@ _INSTALLED = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib")
 
 def candidates(names: tuple[str, ...]) -> list[str]:
     """Returns names and paths of a library in the order to try: the name, for the system's loader, then paths."""
-    return [*names, *(str(path) for folder in _folders() for name in names if (path := folder / name).exists())]
+    paths = (os.path.join(folder, name) for folder in _folders() for name in names)
+    return [*names, *filter(os.path.exists, paths)]
 
 
-def _folders() -> Iterator[Path]:
+def _folders() -> Iterator[str]:
     for entry in dict.fromkeys(sys.path):
         for pattern in _PACKAGED:
-            yield from sorted(Path(entry).glob(pattern)) if entry else ()
+            yield from sorted(glob.glob(os.path.join(glob.escape(entry), pattern))) if entry else ()
     for pattern in _INSTALLED:
-        yield from sorted(Path("/").glob(pattern.lstrip("/")), reverse=True)
+        yield from sorted(glob.glob(pattern), reverse=True)
 
 
 def load_driver() -> None:

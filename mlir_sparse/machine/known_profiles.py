@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from mlir_sparse._native import __version__
 from mlir_sparse.errors import SettingError
@@ -15,7 +15,7 @@ from mlir_sparse.process import settings
 
 __all__ = ["PROFILES", "machine_profile", "measured_profile_file", "shipped_profiles"]
 
-PROFILES = Path(__file__).parent / "profiles"
+PROFILES = os.path.join(os.path.dirname(__file__), "profiles")
 """The folder of the profiles that the package comes with."""
 
 
@@ -26,15 +26,20 @@ def shipped_profiles() -> Mapping[str, MachineProfile]:
     >>> sorted(shipped_profiles())
     ['amd-epyc-family-25', 'intel-xeon-family-6']
     """
-    paths = sorted(PROFILES.glob("*.json"))
-    return {path.stem: replace(MachineProfile.parse(path.read_text("utf-8")), name=path.stem) for path in paths}
+    names = [name.removesuffix(".json") for name in sorted(os.listdir(PROFILES)) if name.endswith(".json")]
+    return {name: _read(os.path.join(PROFILES, f"{name}.json"), name) for name in names}
 
 
-def measured_profile_file() -> Path | None:
+def _read(path: str, name: str) -> MachineProfile:
+    with open(path, encoding="utf-8") as file:
+        return replace(MachineProfile.parse(file.read()), name=name)
+
+
+def measured_profile_file() -> str | None:
     """Returns where `mlir-sparse tune --machine` keeps this processor's profile; None where nothing is kept."""
     folder = settings.user_folder()
     name = f"{this_processor().label}-{__version__}.json"
-    return None if folder is None else Path(folder) / "machine" / name
+    return None if folder is None else os.path.join(folder, "machine", name)
 
 
 @cache
@@ -55,7 +60,7 @@ def _asked(name: str) -> MachineProfile:
     shipped = shipped_profiles()
     source = f"named by {settings.MACHINE.name}"
     try:
-        found = shipped.get(name) or replace(MachineProfile.parse(Path(name).read_text("utf-8")), name=name)
+        found = shipped.get(name) or _read(name, name)
         return replace(found, source=source)
     except (OSError, ValueError) as error:
         names = ", ".join(shipped)
@@ -71,8 +76,8 @@ def _measured() -> MachineProfile | None:
     try:
         if path is None:
             return None
-        found = MachineProfile.parse(path.read_text("utf-8"))
-        return replace(found, name=path.stem, source=f"measured on this processor, {path}")
+        name = os.path.basename(path).removesuffix(".json")
+        return replace(_read(path, name), source=f"measured on this processor, {path}")
     except (OSError, ValueError):
         return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 from functools import cache
-from pathlib import Path
 
 from mlir_sparse.classes import dataclass
 
@@ -16,7 +15,8 @@ __all__ = ["Processor", "cpu_features", "cpu_info", "this_processor"]
 def cpu_info() -> dict[str, str]:
     """Returns the first processor's entry of /proc/cpuinfo; empty without one."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            text = file.read()
     except OSError:
         return {}
     pairs = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())

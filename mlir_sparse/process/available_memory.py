@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from pathlib import Path
 
 from mlir_sparse.errors import OperandError, TooLargeError
 
@@ -13,7 +12,7 @@ __all__ = ["NEVER_CHECKED", "available_bytes", "bytes_of", "check_fits", "in_uni
 
 # Smaller allocations are not checked: the system call would take longer than they do.
 NEVER_CHECKED = 1 << 26
-_CGROUP = Path("/sys/fs/cgroup")
+_CGROUP = "/sys/fs/cgroup"
 # The last figure counts for this many seconds, as long as no more than this part of it is needed.
 _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
@@ -46,9 +45,14 @@ def plenty() -> int:
     return (available if time.monotonic() - at < _RECENT else available_bytes()) // _PLENTY
 
 
+def _text(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
 def _meminfo_available() -> int:
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        for line in _text("/proc/meminfo").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:
@@ -61,9 +65,9 @@ def _meminfo_available() -> int:
 
 def _cgroup_available() -> int | None:
     try:
-        limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
-        used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
-        stat = dict(line.split() for line in (_CGROUP / "memory.stat").read_text(encoding="ascii").splitlines())
+        limit = int(_text(f"{_CGROUP}/memory.max"))
+        used = int(_text(f"{_CGROUP}/memory.current"))
+        stat = dict(line.split() for line in _text(f"{_CGROUP}/memory.stat").splitlines())
         return max(0, limit - used + int(stat.get("inactive_file", 0)))  # file pages are given back
     except (OSError, ValueError):  # none, or "max"
         return None
@@ -73,11 +77,11 @@ def _address_space_left() -> int | None:
     """Returns the bytes that the process may still map under its own limit (`ulimit -v`), if it has one."""
     try:
         # Not with the module `resource`: a user's script may have a file of that name beside it.
-        lines = Path("/proc/self/limits").read_text(encoding="ascii").splitlines()
+        lines = _text("/proc/self/limits").splitlines()
         limit = next(line.split()[3] for line in lines if line.startswith("Max address space"))
         if limit == "unlimited":
             return None
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        pages = int(_text("/proc/self/statm").split()[0])
         return max(0, int(limit) - pages * os.sysconf("SC_PAGE_SIZE"))
     except (OSError, ValueError, StopIteration, IndexError):
         return None

@@ -9,7 +9,6 @@ or other sources of this package, are ignored and never run.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import struct
@@ -18,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from mlir_sparse.disk import PARTIAL, write_whole
+from mlir_sparse.disk.fingerprint import blake2b
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.process import settings
 from mlir_sparse.program import ProgramSteps, read_steps, write_steps
@@ -71,7 +71,7 @@ def _usable(folder: str | None) -> str:
 
 
 def _path_of(folder: str, key: str) -> str:
-    return os.path.join(folder, hashlib.blake2b(key.encode(), digest_size=20).hexdigest() + _SUFFIX)
+    return os.path.join(folder, blake2b(key.encode(), digest_size=20).hexdigest() + _SUFFIX)
 
 
 def _complete(key: str) -> str:
@@ -136,7 +136,7 @@ def _parts(content: bytes, key: str) -> tuple[bytes, bytes] | None:
     checked = memoryview(content)[_CHECKED_FROM:]
     if magic != _MAGIC or _HEADER.size + sum(lengths) != len(content):
         return None
-    if hashlib.blake2b(checked, digest_size=32).digest() != checksum:
+    if blake2b(checked, digest_size=32).digest() != checksum:
         return None
     ends = [_HEADER.size + sum(lengths[:count]) for count in range(4)]
     named, steps, code = (content[start:end] for start, end in pairwise(ends))
@@ -179,7 +179,7 @@ def store_entry(key: str, text: bytes, code: bytes, functions: Sequence[str]) ->
     if len(named) + len(text) + len(code) > _LARGEST or not (is_module(code) or _loads(code, functions)):
         return
     checked = struct.pack("<III", len(named), len(text), len(code)) + named + text + code
-    checksum = hashlib.blake2b(checked, digest_size=32).digest()
+    checksum = blake2b(checked, digest_size=32).digest()
     with contextlib.suppress(OSError):  # a full disk, a folder that is read only
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _usable(folder):

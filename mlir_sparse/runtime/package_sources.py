@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cache
 
 from mlir_sparse import _native
+from mlir_sparse.disk.fingerprint import blake2b
 
 __all__ = ["are_known", "have_changed", "look", "portable_stamp", "stamp"]
 
@@ -21,7 +21,7 @@ def look(folder: str = _HERE) -> tuple[str, int]:
     """Returns an identity of the sources in a folder, and the newest time of writing in nanoseconds."""
     found = _files(folder)
     youngest = max(changed for _, changed, _ in found)
-    return hashlib.blake2b(repr(sorted(found)).encode(), digest_size=16).hexdigest(), youngest
+    return blake2b(repr(sorted(found)).encode(), digest_size=16).hexdigest(), youngest
 
 
 def _files(folder: str) -> list[tuple[str, int, int]]:
@@ -76,4 +76,4 @@ def portable_stamp() -> str:
         found = sorted((os.path.relpath(path, _HERE), size) for path, _, size in _files(_HERE))
     except OSError:
         return ""
-    return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()
+    return blake2b(repr(found).encode(), digest_size=16).hexdigest()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from mlir_sparse.disk.fingerprint import blake2b
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.program import ProgramSteps, read_steps, write_steps
@@ -26,7 +26,7 @@ _lock = Lock()
 
 
 def _digest(key: str) -> bytes:
-    return hashlib.blake2b(key.encode(), digest_size=20).digest()
+    return blake2b(key.encode(), digest_size=20).digest()
 
 
 def to_send(key: str, known: Sequence[Encoding | None], program: ProgramSteps, machine: Machine) -> SentCode:

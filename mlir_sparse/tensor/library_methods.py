@@ -132,8 +132,12 @@ class LibraryMethods(ArrayMethods):
 
     @property
     def data(self) -> Array:
-        """Returns the values, in the order of the storage."""
-        return self.storage.values
+        """Returns the values, in the order of the storage; of bsr as SciPy has them, blocks by rows by columns."""
+        values = self.storage.values
+        if self.format != "bsr":
+            return values
+        encoding: Encoding = self.encoding
+        return values.reshape(-1, encoding.block_of(0), encoding.block_of(1))
 
     def _of_rows(self, name: str, arrays: Any) -> Array:
         if self.format not in ("csr", "csc", "bsr"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mlir_sparse.compile.tuning.fitted_times import fitted
 from mlir_sparse.compile.tuning.timed_kernels import Kernels
 from mlir_sparse.disk import write_whole
@@ -59,7 +61,7 @@ def tune_machine(*, rounds: int = _ROUNDS) -> MachineProfile:
             f"name a folder there, or unset it"
         )
     found = measured_profile(rounds)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     write_whole(path, found.text.encode(), private=True)
     machine_profile.cache_clear()
     return found
