@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import mlir_sparse as ms
 from mlir_sparse.tensor.borders import jax_sparse
 from mlir_sparse.tensor.borders.imported_library import index_pair
+from mlir_sparse.tensor.borders.listed_entries import side_by_side
 from mlir_sparse.tensor.borders.neighbours import NEIGHBOURS, neighbour_of
 
 RNG = np.random.default_rng(22)
@@ -331,6 +333,53 @@ def test_out_shares_memory(library: str) -> None:
     A = ms.tensor(MATRIX)
     same(ms.tensor(A.to(library)), MATRIX)
     assert np.shares_memory(ms.tensor(A.to(library)).storage.values, A.storage.values)
+
+
+@pytest.mark.parametrize("dense", [MATRIX, VECTOR, CUBE], ids=["matrix", "vector", "cube"])
+@pytest.mark.parametrize("storage", ["COO", "SoA-COO"])
+@pytest.mark.parametrize("library", ["pydata", "scipy", "arrow"])
+def test_lists_of_entries_share_memory(library: str, storage: str, dense: Any) -> None:
+    package(PACKAGES[library])
+    A = ms.tensor(dense, "SparseVector" if dense.ndim == 1 else storage)
+    made = A.to(library)
+    values = made.to_numpy()[0] if library == "arrow" else made.data
+    assert np.shares_memory(values, A.storage.values)
+    # Arrow keeps coordinates in 64 bits, and SciPy copies those of three dimensions and more.
+    if library == "pydata" or (library == "scipy" and dense.ndim < 3):
+        together = storage == "COO" or library == "scipy" or dense.ndim == 1
+        shared = list(map(np.shares_memory, A.storage.coordinates, made.coords))
+        assert shared == [together] * dense.ndim
+        assert not any(column.flags.writeable for column in made.coords if together)
+    if library != "scipy" or dense.ndim < 3:
+        same(ms.tensor(made), dense)
+
+
+@pytest.mark.parametrize("storage", ["UnorderedCOO", "NonuniqueCOO", "ColumnMajorCOO", "DCSC"])
+@pytest.mark.parametrize("library", ["pydata", "arrow", "jax", "torch"])
+def test_other_lists_are_put_in_order(library: str, storage: str) -> None:
+    package(PACKAGES[library])
+    if library == "jax":
+        importlib.import_module("jax").config.update("jax_enable_x64", True)
+    rows, columns = np.nonzero(MATRIX)
+    shuffled = np.random.default_rng(1).permutation(rows.size)
+    given = (np.stack([rows[shuffled], columns[shuffled]]), MATRIX[rows, columns][shuffled])
+    found = ms.tensor(ms.tensor(given, storage, shape=MATRIX.shape).to(library))
+    same(found, MATRIX)
+    coordinates, _ = found.to_coo()
+    np.testing.assert_array_equal(coordinates, [rows, columns])
+
+
+def test_arrays_lie_side_by_side() -> None:
+    whole = np.arange(24, dtype=np.int32).reshape(4, 6)
+    for columns in (list(whole), list(whole.T), list(whole[:, ::2]), list(whole[::2]), [whole[1]]):
+        found = side_by_side(columns)
+        np.testing.assert_array_equal(found, np.stack(columns))
+        assert np.shares_memory(found, whole)
+    first, second, _, last = whole
+    for columns in ([second, first], [first, second.copy()], [first, last, second], [first[:0], second[:0]]):
+        found = side_by_side(columns)
+        np.testing.assert_array_equal(found, np.stack(columns))
+        assert not np.shares_memory(found, whole)
 
 
 def test_out_to_scipy_leaves_no_trace() -> None:

@@ -193,8 +193,9 @@ class LibraryMethods(ArrayMethods):
     def to_scipy(self) -> Any:
         """Returns a SciPy sparse array: csr, csc or bsr of the same storage, dia for DIA, else coo.
 
-        csr, csc and bsr share memory with this tensor, whose structure is read-only; copy the array before changing its
-        structure in place. One whose rows are not sorted, or have columns twice, is a copy, which SciPy sorts in place.
+        csr, csc, bsr and coo share memory with a tensor of such storage, whose structure is read-only; copy the array
+        before changing its structure in place. One whose entries are not sorted, or are there twice, is a copy, which
+        SciPy sorts in place.
 
         Raises:
             DTypeError: for element types that SciPy lacks (f16 and bf16).

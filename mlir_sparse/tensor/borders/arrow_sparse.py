@@ -9,6 +9,7 @@ import numpy as np
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, rows_of_coordinates
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
+from mlir_sparse.tensor.borders.listed_entries import listed_entries
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -39,7 +40,7 @@ def arrow_of(tensor: SparseTensor) -> Any:
     arrow = imported("pyarrow", "Apache Arrow", "pyarrow")
     pair = index_pair(tensor)
     if pair is None:
-        coordinates, values = tensor.convert("SparseVector" if tensor.ndim == 1 else "SoA-COO").to_coo()
+        coordinates, values = listed_entries(tensor)
         return arrow.SparseCOOTensor.from_numpy(values, np.ascontiguousarray(coordinates.T), tensor.shape)
     name, positions, coordinates = pair
     make = arrow.SparseCSRMatrix if name == "CSR" else arrow.SparseCSCMatrix

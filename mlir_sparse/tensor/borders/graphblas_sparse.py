@@ -9,6 +9,7 @@ import numpy as np
 from mlir_sparse.errors import RankError
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
+from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def graphblas_of(tensor: SparseTensor) -> Any:
     if tensor.ndim > 2:
         raise RankError(f"expected a matrix or a vector for GraphBLAS, but got shape {tensor.shape}")
     if tensor.ndim == 1:
-        coordinates, values = tensor.convert("SparseVector").to_coo()
+        coordinates, values = listed_entries(tensor)
         return graphblas.Vector.from_coo(coordinates[0], values, size=tensor.shape[0])
     pair = index_pair(tensor)
     if pair is None:
-        coordinates, values = tensor.convert("SoA-COO").to_coo()
+        coordinates, values = listed_entries(tensor)
         return graphblas.Matrix.from_coo(*coordinates, values, nrows=tensor.shape[0], ncols=tensor.shape[1])
     name, positions, coordinates = pair
     values = tensor.storage.values

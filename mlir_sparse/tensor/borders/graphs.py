@@ -13,6 +13,7 @@ import numpy as np
 from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, entries
 from mlir_sparse.tensor.borders.imported_library import imported
+from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _edges(tensor: SparseTensor) -> tuple[Array, Array]:
         raise RankError(f"expected an adjacency matrix, but got a tensor of shape {tensor.shape}")
     if tensor.shape[0] != tensor.shape[1]:
         raise ExtentError(f"expected a square adjacency matrix, but got shape {tensor.shape}")
-    return tensor.convert("SoA-COO").to_coo()
+    return listed_entries(tensor)
 
 
 def networkx_of(tensor: SparseTensor) -> Any:

@@ -15,6 +15,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries, rows_of_coordinates
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
+from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def jax_of(tensor: SparseTensor) -> Any:
         parts = (tensor.storage.values, _narrow(jax, pair[2]), _narrow(jax, pair[1]))
         made = tuple(map(jax.numpy.asarray, parts))
         return sparse.BCSR(made, shape=tensor.shape, indices_sorted=True, unique_indices=True)
-    coordinates, stored = tensor.convert("SparseVector" if tensor.ndim == 1 else "SoA-COO").to_coo()
+    coordinates, stored = listed_entries(tensor)
     indices = jax.numpy.asarray(_narrow(jax, np.ascontiguousarray(coordinates.T)))
     return sparse.BCOO(
         (jax.numpy.asarray(stored), indices), shape=tensor.shape, indices_sorted=True, unique_indices=True

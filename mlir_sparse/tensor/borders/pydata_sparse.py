@@ -2,7 +2,7 @@
 
 | class | encoding | memory |
 |---|---|---|
-| `COO` | SoA-COO, SparseVector | shared |
+| `COO` | SoA-COO, SparseVector, and out of COO | shared |
 | `GCXS` of two dimensions | CSR, CSC | shared |
 | `GCXS` of others, `DOK` | as COO | copied |
 
@@ -19,6 +19,7 @@ import numpy as np
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
+from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.fill_values import is_zero_fill
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def pydata_of(tensor: SparseTensor, fill: Any = None, /) -> Any:
     sparse = imported("sparse", "pydata/sparse", "sparse")
     pair = index_pair(tensor)
     if pair is None:
-        coordinates, values = tensor.convert("SparseVector" if tensor.ndim == 1 else "SoA-COO").to_coo()
+        coordinates, values = listed_entries(tensor)
         return sparse.COO(coordinates, values, shape=tensor.shape, has_duplicates=False, sorted=True, fill_value=fill)
     name, positions, coordinates = pair
     axes = [0] if name == "CSR" else [1]

@@ -15,6 +15,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.errors import CoordinatesError, DTypeError
+from mlir_sparse.tensor.borders.listed_entries import is_listed_in_order, listed_columns
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.diagonals import dia_to_scipy, is_diagonals, storage_of_dia
@@ -136,6 +137,11 @@ def to_scipy(tensor: SparseTensor) -> Any:
     if is_diagonals(tensor.encoding):
         return dia_to_scipy(tensor, scipy.sparse)
     kind = _scipy_format(tensor)
+    if kind is None and is_listed_in_order(tensor):
+        columns, values = listed_columns(tensor)
+        made = scipy.sparse.coo_array((values, tuple(columns)), shape=tensor.shape)
+        made.has_canonical_format = True
+        return made
     if kind is None:
         dims, values = expand_dims(tensor.storage, tensor.shape)
         dims = [dim if dim.flags.owndata else dim.copy() for dim in dims]

@@ -9,6 +9,7 @@ import numpy as np
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, rows_of_coordinates
 from mlir_sparse.tensor.borders.imported_library import imported
+from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
 
 if TYPE_CHECKING:
@@ -42,6 +43,6 @@ def _host(array: Any) -> Array:
 def tensorflow_of(tensor: SparseTensor) -> Any:
     """Returns a tensor as a SparseTensor, in row-major order."""
     tensorflow = imported("tensorflow", "TensorFlow", "tensorflow")
-    coordinates, values = tensor.convert("SparseVector" if tensor.ndim == 1 else "SoA-COO").to_coo()
+    coordinates, values = listed_entries(tensor)
     indices = np.ascontiguousarray(coordinates.T, np.int64)
     return tensorflow.SparseTensor(indices, values, np.array(tensor.shape, np.int64))

@@ -23,6 +23,7 @@ from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedErr
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.borders.foreign_arrays import torch_array
 from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
+from mlir_sparse.tensor.borders.listed_entries import side_by_side
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -229,7 +230,8 @@ def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str) -> Any:
 
 def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
     dims, values = _entries(tensor)
-    indices, stored = strided_tensor(torch, _stacked(dims)), strided_tensor(torch, values)
+    indices = strided_tensor(torch, np.ascontiguousarray(side_by_side(dims), np.int64))
+    stored = strided_tensor(torch, values)
     entries = torch.sparse_coo_tensor(
         indices, stored, tensor.shape, is_coalesced=_is_coalesced(tensor.encoding), check_invariants=False
     )
@@ -255,30 +257,6 @@ def _is_coalesced(encoding: Encoding) -> bool:
     """Returns whether entries are in row-major order, without repeats."""
     plain = encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
     return plain and encoding.is_ordered and encoding.level_types[-1].unique
-
-
-def _stacked(dims: list[Array]) -> Array:
-    """Returns an array of shape (rank, entries), shared if the arrays are adjacent in memory."""
-    first = dims[0]
-    step, address = first.nbytes, first.ctypes.data
-    together = all(
-        dim.dtype == np.int64
-        and dim.flags.c_contiguous
-        and dim.ctypes.data == address + at * step
-        and _owner(dim) is _owner(first)
-        for at, dim in enumerate(dims)
-    )
-    if together and first.size:
-        strides = (step, first.itemsize)
-        return np.lib.stride_tricks.as_strided(first, (len(dims), first.size), strides, writeable=False)
-    return np.stack(dims).astype(np.int64, copy=False)
-
-
-def _owner(array: Array) -> object:
-    owner: object = array
-    while isinstance(owner, np.ndarray) and owner.base is not None:
-        owner = owner.base
-    return owner
 
 
 def strided_tensor(torch: Any, array: Array) -> Any:
