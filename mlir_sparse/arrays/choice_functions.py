@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from mlir_sparse.arrays.broadcast import broadcast_shape
 from mlir_sparse.arrays.co_iterated_functions import shape_of
 from mlir_sparse.arrays.elementwise import as_operand, elementwise, map_entries
-from mlir_sparse.arrays.entry_lists import entries_of
+from mlir_sparse.arrays.entry_lists import by_rows, entries_of, is_in_order
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.errors import OperandError
@@ -38,9 +39,13 @@ def choose(condition: Any, *choices: Any) -> Any:
 
 def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
     """Returns the coordinates of all nonzero elements, in row-major order."""
-    entries = entries_of(tensor)
+    tensor = by_rows(tensor)
+    entries = entries_of(tensor, narrow=True)
     given = entries.values != 0
     kept = entries if given.all() else entries.where(given)
+    if is_in_order(tensor.encoding):
+        return tuple(dim.astype(np.intp) for dim in kept.dims)
+    kept = replace(kept, dims=tuple(dim.astype(np.int64, copy=False) for dim in kept.dims))
     keys = kept.keys
     if np.all(keys[1:] > keys[:-1]):
         return tuple(dim.astype(np.intp) for dim in kept.dims)

@@ -19,15 +19,25 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.convert.pack_layout import pack_layout
+from mlir_sparse.tensor.kept_entries import lists_entries
+from mlir_sparse.tensor.level_storage import LevelStorage
+from mlir_sparse.tensor.matrix_lines import line_order
+from mlir_sparse.tensor.widths import width_dtype
 
 __all__ = [
     "WIDEST",
     "Array",
     "EntryList",
+    "by_rows",
     "check_dense_fits",
     "entries_of",
+    "is_by_rows",
+    "is_in_order",
     "is_wide",
     "result_encoding",
+    "values_once",
+    "vector_of",
     "with_values",
 ]
 
@@ -75,12 +85,40 @@ class EntryList:
         return array
 
 
+def vector_of(places: Array, values: Array, extent: int, like: SparseTensor) -> SparseTensor:
+    """Returns the vector with values at some places, as `EntryList.tensor` does.
+
+    Args:
+        places: in range, ascending.
+        values: one for each place.
+        extent: of the vector.
+        like: whose storage it has.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> vector_of(np.array([1, 3]), np.array([5.0, 7.0]), 4, tensor([[1.0]])).to_numpy().tolist()
+    [0.0, 5.0, 0.0, 7.0]
+    """
+    shape = (extent,)
+    encoding = result_encoding(shape, like.encoding)
+    if lists_entries(encoding) != 0:
+        return EntryList((places,), values, shape).tensor(like)
+    widths = _wide(like.encoding.pos_width), _wide(like.encoding.crd_width)
+    resolved = pack_layout(encoding, shape, values.size, widths).encoding
+    positions = np.array([0, values.size], width_dtype(resolved.pos_width))
+    buffers = positions, places.astype(width_dtype(resolved.crd_width)), values
+    return SparseTensor._trusted(resolved, shape, LevelStorage.from_buffers(resolved, shape, buffers))
+
+
 def _wide(width: int) -> int | None:
     return width if width in (32, 64) else None
 
 
-def entries_of(tensor: SparseTensor) -> EntryList:
+def entries_of(tensor: SparseTensor, *, narrow: bool = False) -> EntryList:
     """Returns the entries of a tensor; repeated ones are added up.
+
+    Args:
+        tensor: the tensor.
+        narrow: whether coordinates may have 32 bits, as they are stored: they are not to be computed with.
 
     >>> from mlir_sparse.tensor import tensor
     >>> entries_of(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC")).keys.tolist()
@@ -88,8 +126,56 @@ def entries_of(tensor: SparseTensor) -> EntryList:
     """
     if not tensor.encoding.is_unique:
         tensor = tensor.convert(as_encoding("COO", rank=tensor.ndim) if tensor.ndim > 1 else as_encoding(_DEFAULTS[1]))
+    if narrow and lists_entries(tensor.encoding) == 0 and tensor.encoding.crd_width >= 32:
+        named = tensor.storage.coordinates  # as they are
+        listed = tuple(one for level in _levels_of_dims(tensor.encoding) if (one := named[level]) is not None)
+        return EntryList(listed, tensor.storage.values, tensor.shape)
     dims, values = expand_dims(tensor.storage, tensor.shape)
-    return EntryList(tuple(dim.astype(np.int64, copy=False) for dim in dims), values, tensor.shape)
+    return EntryList(
+        tuple(dims) if narrow else tuple([dim.astype(np.int64, copy=False) for dim in dims]), values, tensor.shape
+    )
+
+
+@lru_cache(maxsize=256)
+def _levels_of_dims(encoding: Encoding) -> tuple[int, ...]:
+    return tuple(encoding.level_order.index(dim) for dim in range(encoding.dim_rank))
+
+
+def is_by_rows(encoding: Encoding) -> bool:
+    """Returns whether levels store the dimensions in their order."""
+    return encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
+
+
+@lru_cache(maxsize=256)
+def is_in_order(encoding: Encoding) -> bool:
+    """Returns whether `entries_of` lists the entries of a tensor in row-major order.
+
+    >>> [is_in_order(as_encoding(name)) for name in ("CSR", "COO", "CSF", "CSC", "BSR(2, 2)", "CSR(unordered)")]
+    [True, True, True, False, False, False]
+    """
+    return is_plain(encoding) and encoding.is_native and is_by_rows(encoding) and encoding.is_ordered
+
+
+def by_rows(tensor: SparseTensor) -> SparseTensor:
+    """Returns a matrix by columns as one by rows, if it has no more rows than take little to count."""
+    is_counted = line_order(tensor.encoding) == (1, 0) and tensor.shape[0] <= 4 * tensor.nse
+    return tensor.convert("CSR") if is_counted else tensor
+
+
+def values_once(tensor: SparseTensor) -> Array | None:
+    """Returns all values as they are stored, zeros that pad storage among them; None where an element may have two.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> values_once(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC")).tolist()
+    [3.0, 2.0]
+    """
+    return tensor.storage.values if _stores_once(tensor.encoding) else None
+
+
+@lru_cache(maxsize=256)
+def _stores_once(encoding: Encoding) -> bool:
+    gaps = any(kind.functions.has_gaps for kind in encoding.level_types)
+    return is_plain(encoding) and encoding.is_native and encoding.is_unique and not gaps
 
 
 def is_wide(shape: Sequence[int]) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.errors import TooLargeError
 
-__all__ = ["Array", "fits_in_64_bits", "linear", "numbered", "sorted_unique", "united", "unlinear"]
+__all__ = ["Array", "fits_in_64_bits", "linear", "numbered", "relocated", "sorted_unique", "united", "unlinear"]
 
 Array = np.ndarray[Any, Any]
 Columns = Sequence[Array]
@@ -27,14 +28,18 @@ def fits_in_64_bits(shape: Sequence[int]) -> bool:
     return prod(shape) <= _MOST
 
 
+def _check_fits_in_64_bits(shape: Sequence[int]) -> None:
+    if not fits_in_64_bits(shape):
+        raise TooLargeError(f"expected a shape of less than 2**63 places to number them, but got {tuple(shape)}")
+
+
 def linear(dims: Columns, shape: Sequence[int]) -> Array:
     """Returns the row-major index of each place.
 
     Raises:
         TooLargeError: for a shape whose indices do not fit in 64 bits.
     """
-    if not fits_in_64_bits(shape):
-        raise TooLargeError(f"expected a shape of less than 2**63 places to number them, but got {tuple(shape)}")
+    _check_fits_in_64_bits(shape)
     if not dims:
         return np.zeros(1, dtype=np.int64)
     keys = dims[0].astype(np.int64)
@@ -43,13 +48,31 @@ def linear(dims: Columns, shape: Sequence[int]) -> Array:
     return keys
 
 
+def relocated(dims: Columns, given: Sequence[int], wanted: Sequence[int]) -> list[Array]:
+    """Returns the coordinates of places in another shape of as many: of 32 bits where all fit, else of 64.
+
+    Args:
+        dims: coordinates of one length, of 32 or 64 bits.
+        given: their shape.
+        wanted: the other.
+
+    Raises:
+        TooLargeError: for a shape whose row-major indices do not fit in 64 bits.
+
+    >>> [dim.tolist() for dim in relocated([np.array([0, 1]), np.array([2, 1])], (2, 3), (3, 2))]
+    [[1, 2], [0, 0]]
+    """
+    _check_fits_in_64_bits(given)
+    return _native.relocated([np.ascontiguousarray(dim) for dim in dims], given, wanted)
+
+
 def unlinear(keys: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     """Returns the coordinates of places, given their row-major indices."""
     dims: list[Array] = []
-    for extent in reversed(shape):
+    for extent in reversed(shape[1:]):
         keys, dim = np.divmod(keys, extent) if extent else (keys, keys)
         dims.append(dim)
-    return tuple(reversed(dims))
+    return (keys, *reversed(dims)) if shape else ()
 
 
 def numbered(lists: Sequence[Columns], shape: Sequence[int]) -> list[Array]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import EntryList
+from mlir_sparse.arrays.entry_lists import EntryList, vector_of
 from mlir_sparse.arrays.flat_places import Array, unlinear
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.matrix_lines import entries_at, line_order
 
-__all__ = ["element", "elements"]
+__all__ = ["diagonal_places", "diagonal_sum", "element", "elements"]
 
 
 def element(tensor: SparseTensor, key: Any) -> Any:
@@ -38,6 +38,23 @@ def element(tensor: SparseTensor, key: Any) -> Any:
     return storage.values.dtype.type(0)
 
 
+def diagonal_sum(matrix: SparseTensor, offset: int) -> Any:
+    """Returns the sum of a diagonal of a matrix that has a `line_order`, in NumPy's choice of type."""
+    found = entries_at(matrix, *diagonal_places(matrix.shape, offset))
+    return matrix.storage.values.take(found[found >= 0]).sum()
+
+
+def diagonal_places(shape: tuple[int, ...], offset: int) -> tuple[Array, Array]:
+    """Returns the rows and columns of a diagonal, to the right of the main one by the offset.
+
+    >>> [places.tolist() for places in diagonal_places((2, 3), 1)]
+    [[0, 1], [1, 2]]
+    """
+    low, right = max(0, -offset), max(0, offset)
+    along = np.arange(max(0, min(shape[0] - low, shape[1] - right)))
+    return (along + low if low else along), (along + right if right else along)
+
+
 def elements(matrix: SparseTensor, rows: Array, columns: Array, shape: tuple[int, ...]) -> SparseTensor:
     """Returns the elements at some places of a matrix that has a `line_order`.
 
@@ -53,4 +70,7 @@ def elements(matrix: SparseTensor, rows: Array, columns: Array, shape: tuple[int
     """
     found = entries_at(matrix, rows, columns)
     stored = np.flatnonzero(found >= 0)
-    return EntryList(unlinear(stored, shape), matrix.storage.values[found[stored]], shape).tensor(matrix)
+    values = matrix.storage.values.take(found.take(stored))
+    if len(shape) == 1:
+        return vector_of(stored, values, shape[0], matrix)
+    return EntryList(unlinear(stored, shape), values, shape).tensor(matrix)

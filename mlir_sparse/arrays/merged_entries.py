@@ -11,6 +11,7 @@ from mlir_sparse.arrays.broadcast import stretched
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of, with_values
 from mlir_sparse.arrays.flat_places import Array, united
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.kept_entries import kept_entries
 from mlir_sparse.tensor.stored_padding import is_given
 
 __all__ = ["merged"]
@@ -62,7 +63,7 @@ def _over_values(function: Function, operands: Sequence[Operand], shape: tuple[i
     stored = tensor.storage.values
     found = function(*(stored if o is tensor else o for o in operands))
     if found.dtype == np.bool_ and not found.all():
-        return None  # False need not be stored
+        return kept_entries(tensor, found, found)  # False need not be stored
     if tensor.encoding.has_padding and found.dtype.kind not in "biu":
         # Padding must be +0.0: -0.0 would be a value. Copy, as NumPy's result may be read-only, such as imaginary
         # parts.

@@ -45,6 +45,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "round": choice_functions.rounded,
     "squeeze": reshape.squeezed_out,
     "swapaxes": reshape.swapped,
+    "trace": reshape.trace,
     "transpose": reshape.transposed,
     "ufunc": apply_ufunc,
     "variance": reductions.variance,

@@ -16,7 +16,8 @@ import numpy as np
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.contraction import cast, contracted
 from mlir_sparse.arrays.elementwise import elementwise
-from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide
+from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide, values_once
+from mlir_sparse.arrays.extremes_of_entries import best_of_all, best_position, nonzero_of_lines
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.operator_kernels import access, assignment, computed
@@ -66,6 +67,10 @@ def reduced(
     recent = _recent_sums.get(axis) if ufunc is np.add and dtype is None and not keepdims and _is_plain(axis) else None
     if recent is not None and (total := recent.run((tensor,))) is not None:
         return total if total.ndim else total[()]
+    if axis is None and dtype is None and not keepdims and ufunc in _STATEMENTS:
+        best = best_of_all(ufunc, tensor)
+        if best is not None:
+            return best
     if ufunc not in _REDUCIBLE:
         names = ", ".join(known.__name__ for known in _REDUCIBLE)
         raise UnsupportedError(
@@ -163,10 +168,13 @@ def _shaped(found: Any, tensor: SparseTensor, axes: tuple[int, ...], keepdims: b
 
 def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Returns the number of nonzero elements over axes; stored zeros do not count."""
+    if axis is None and not keepdims and (values := values_once(tensor)) is not None:
+        return np.intp(np.count_nonzero(values))
     if axis is None and not keepdims:
         return np.intp(np.count_nonzero(grouped(tensor, axes_of(None, tensor.ndim)).values))
-    found = reduced(np.add, elementwise(np.not_equal, [tensor, 0]), axis, keepdims=keepdims, dtype=np.int64)
-    return found
+    if type(axis) is int and -2 <= axis < 2 and not keepdims and (counts := nonzero_of_lines(tensor, axis)) is not None:
+        return counts
+    return reduced(np.add, elementwise(np.not_equal, [tensor, 0]), axis, keepdims=keepdims, dtype=np.int64)
 
 
 def mean(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
@@ -217,6 +225,8 @@ def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims:
         raise TooLargeError(
             f"expected positions of less than 2^63 to find one, but got shape {tensor.shape}: give axis="
         )
+    if axis is None and not keepdims and (first := best_position(largest, tensor)) is not None:
+        return first
     groups = grouped(tensor, axes)
     if groups.size == 0:
         raise ExtentError(f"expected an element or more to find a position in, but got shape {tensor.shape}")

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
-from mlir_sparse.arrays.entry_lists import EntryList, entries_of
-from mlir_sparse.arrays.flat_places import Array, linear, unlinear
-from mlir_sparse.arrays.found_elements import elements
+from mlir_sparse.arrays.entry_lists import EntryList, by_rows, entries_of, is_by_rows, result_encoding
+from mlir_sparse.arrays.flat_places import Array, relocated
+from mlir_sparse.arrays.found_elements import diagonal_places, diagonal_sum, elements
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+from mlir_sparse.tensor.kept_entries import kept_entries, lists_entries
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.matrix_lines import line_order
 from mlir_sparse.text.given_arguments import integers_of
@@ -33,6 +35,7 @@ __all__ = [
     "reshaped",
     "squeezed_out",
     "swapped",
+    "trace",
     "transposed",
     "triangle",
 ]
@@ -130,7 +133,8 @@ def reshaped(tensor: SparseTensor, shape: Any, order: str = "C") -> SparseTensor
     if not wanted:
         raise RankError("expected a shape of one dimension or more, but got (): A.sum() is the number in it")
     check_extents(wanted)
-    entries = entries_of(tensor)
+    kind = result_encoding(wanted, tensor.encoding)
+    entries = entries_of(by_rows(tensor) if is_by_rows(kind) else tensor, narrow=True)
     return EntryList(_at_same_places(entries, wanted), entries.values, wanted).tensor(tensor)
 
 
@@ -147,8 +151,12 @@ def _at_same_places(entries: EntryList, shape: tuple[int, ...]) -> tuple[Array, 
         if entries.shape[given] == shape[wanted]:
             dims += entries.dims[given]
             continue
-        keys = linear(entries.dims[given], entries.shape[given]) if given.stop > given.start else None
-        dims += unlinear(np.zeros(entries.values.size, np.int64) if keys is None else keys, shape[wanted])
+        if wanted.stop == wanted.start:
+            continue  # of axes of one element
+        if given.stop == given.start:
+            dims += [np.zeros(entries.values.size, np.int32)] * (wanted.stop - wanted.start)
+            continue
+        dims += relocated(entries.dims[given], entries.shape[given], shape[wanted])
     return tuple(dims)
 
 
@@ -214,23 +222,47 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     low, right = max(0, -offset), max(0, offset)
     length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - right))
     if line_order(tensor.encoding) is not None:
-        along = np.arange(length)
-        first, second = (low, right) if rows == 0 else (right, low)
-        return elements(tensor, first + along, second + along, (length,))
-    entries = entries_of(tensor)
+        return elements(tensor, *diagonal_places(tensor.shape, offset if rows == 0 else -offset), (length,))
+    entries = entries_of(tensor, narrow=True)
     kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
     return EntryList(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
+
+
+def trace(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Returns the sum of a diagonal of two axes."""
+    if tensor.ndim == 2 and (axis1, axis2) == (0, 1) and _is_summed_alike(tensor.dtype):
+        offset = max(-tensor.shape[0], min(offset, tensor.shape[1]))
+        if line_order(tensor.encoding) is not None:
+            return diagonal_sum(tensor, offset)
+        entries = entries_of(tensor, narrow=True)
+        return entries.values[entries.dims[1] - entries.dims[0] == offset].sum()
+    return diagonal(tensor, offset, axis1, axis2).sum(axis=-1)
+
+
+def _is_summed_alike(dtype: np.dtype[Any]) -> bool:
+    """Returns whether NumPy sums numbers as kernels do: those of half precision it rounds each time."""
+    return dtype.kind in "iub" or (dtype.kind in "fc" and dtype.itemsize >= 4)
 
 
 def triangle(tensor: SparseTensor, upper: bool, k: int = 0) -> SparseTensor:
     """Returns the entries on one side of a diagonal of the last two axes, the diagonal included."""
     if tensor.ndim < 2:
         raise RankError(f"expected a tensor of two dimensions or more for a triangle, but got shape {tensor.shape}")
-    entries = entries_of(tensor)
     k = max(-tensor.shape[-2], min(k, tensor.shape[-1]))  # all triangles beyond are equally empty or full
-    distance = entries.dims[-1] - entries.dims[-2]
-    return entries.where(distance >= k if upper else distance <= k).tensor(tensor)
+    if lists_entries(tensor.encoding) is not None:
+        dims, _ = expand_dims(tensor.storage, tensor.shape)
+        kept = kept_entries(tensor, _in_triangle(dims[-2], dims[-1], upper, k))
+        if kept is not None:
+            return kept
+    entries = entries_of(tensor)
+    return entries.where(_in_triangle(entries.dims[-2], entries.dims[-1], upper, k)).tensor(tensor)
+
+
+def _in_triangle(rows: Array, columns: Array, upper: bool, k: int) -> Array:
+    distance = columns - rows  # neither is negative: it fits in as many bits
+    found: Array = distance >= k if upper else distance <= k
+    return found
 
 
 def flipped(tensor: SparseTensor, axis: Any = None) -> SparseTensor:

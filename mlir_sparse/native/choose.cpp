@@ -175,7 +175,7 @@ void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_
       for (size_t k = parts[part]; k < parts[part + 1]; ++k) {
         // An extent may be beyond what coordinates of this width count to: they are compared as wide numbers.
         const auto *end = coordinates + rows.begins[lines[k] + 1], *begin = coordinates + rows.begins[lines[k]];
-        const auto *at = std::lower_bound(begin, end, wanted[k], [](auto c, std::int64_t w) { return c < w; });
+        const auto *at = begin + below(begin, end, wanted[k]);
         found[k] = at < end && *at == wanted[k] ? at - coordinates : -1;
       }
     });

@@ -22,6 +22,7 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_memory(module);
   mlir_sparse::register_object(module);
   mlir_sparse::register_triangle(module);
+  mlir_sparse::register_filter(module);
   mlir_sparse::register_take(module);
   mlir_sparse::register_concatenate(module);
   mlir_sparse::register_text(module);

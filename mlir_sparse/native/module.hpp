@@ -21,6 +21,7 @@ void register_threads(pybind11::module_ &module);    // how many threads there a
 void register_memory(pybind11::module_ &module);    // ownership of memory that compiled code allocated
 void register_object(pybind11::module_ &module);    // machine code from object files
 void register_triangle(pybind11::module_ &module);  // triangular systems, incomplete factors, solvers' steps
+void register_filter(pybind11::module_ &module);    // entries that a mask keeps, places in other shapes
 void register_take(pybind11::module_ &module);      // rows and segments at places
 void register_concatenate(pybind11::module_ &module);  // arrays joined to one
 void register_text(pybind11::module_ &module);      // entries in text files

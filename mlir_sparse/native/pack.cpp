@@ -211,11 +211,68 @@ PackedLevels pack_by_rows(const PackPlan &plan, const Columns<I> &columns, int64
   return arrays.packed();
 }
 
+// Whether entries, which are not sorted, are a matrix in coordinates that its rows are counted for in less time than
+// the entries are sorted in.
+bool is_counted(const PackPlan &plan, size_t count) {
+  const auto &levels = plan.levels;
+  if (levels.size() != 2 || plan.keep_duplicates || plan.pos_width < 32 || plan.crd_width < 32) return false;
+  if (count > static_cast<size_t>(width_limit(32))) return false; // its rows have positions as wide as coordinates
+  const bool is_list = levels[0].kind == LevelKind::Compressed && !levels[0].unique &&
+                       levels[1].kind == LevelKind::Singleton && levels[1].unique;
+  return is_list && levels[0].ordered && levels[1].ordered && levels[0].size / 4 <= static_cast<int64_t>(count);
+}
+
+// Writes the row of each entry, and its coordinate.
+template <class T>
+void list_rows(const RowBuffers &rows, T *row, T *coordinate, int64_t stride) {
+  const auto *pos = static_cast<const T *>(rows.pos), *crd = static_cast<const T *>(rows.crd);
+  for (int64_t r = 0; r < rows.rows; ++r)
+    for (int64_t e = pos[r]; e < pos[r + 1]; ++e) {
+      row[e * stride] = static_cast<T>(r);
+      coordinate[e * stride] = crd[e];
+    }
+}
+
+// Packs a matrix by rows, whose entries are then listed one after the other.
+template <class I>
+PackedLevels pack_list(const PackPlan &plan, const Columns<I> &columns, const Scan &scan, const py::array &values) {
+  PackPlan by_rows = plan;
+  by_rows.levels[0].kind = LevelKind::Dense;
+  by_rows.levels[1].kind = LevelKind::Compressed;
+  by_rows.pos_width = by_rows.crd_width; // positions of rows are not kept
+  const int64_t rows = plan.levels[0].size;
+  PackedLevels packed = pack_by_rows(by_rows, columns, rows, scan, values);
+  py::array &pos = *packed.positions[1], &crd = *packed.coordinates[1];
+  const auto count = static_cast<int64_t>(crd.size()), stride = int64_t{plan.levels[1].soa ? 1 : 2};
+  require_memory(plan, 0, 2 * count, plan.crd_width / 8);
+  const auto dtype = width_dtype(plan.crd_width);
+  py::array first = new_array(dtype, count * stride);
+  OptionalArray second;
+  if (stride == 1) second = new_array(dtype, count);
+  const RowBuffers from{rows, plan.crd_width, pos.mutable_data(), crd.mutable_data(), nullptr};
+  void *row = first.mutable_data(), *coordinate = second ? second->mutable_data() : nullptr;
+  {
+    py::gil_scoped_release release;
+    with_wide(plan.crd_width, [&](auto t) {
+      auto *to = static_cast<decltype(t) *>(row);
+      list_rows(from, to, coordinate ? static_cast<decltype(t) *>(coordinate) : to + 1, stride);
+    });
+  }
+  py::array ends = new_array(width_dtype(plan.pos_width), 2);
+  with_wide(plan.pos_width, [&](auto t) {
+    auto *end = static_cast<decltype(t) *>(ends.mutable_data());
+    end[0] = 0;
+    end[1] = static_cast<decltype(t)>(count);
+  });
+  return {{ends, std::nullopt}, {first, second}, packed.values};
+}
+
 template <class I>
 PackedLevels pack_columns(const PackPlan &plan, const Columns<I> &columns, const py::array &values) {
   const Scan scan = scan_levels(plan, columns);
   if (const auto rows = rows_of(plan, std::numeric_limits<I>::max()))
     return pack_by_rows(plan, columns, *rows, scan, values);
+  if (!scan.sorted && is_counted(plan, columns.count)) return pack_list(plan, columns, scan, values);
   return pack_levels(plan, columns, scan, values);
 }
 

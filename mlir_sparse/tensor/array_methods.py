@@ -233,7 +233,7 @@ class ArrayMethods(Operators):
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """Returns the sum of a diagonal of two axes."""
-        return self.diagonal(offset, axis1, axis2).sum(axis=-1)
+        return perform("trace", self, offset, axis1, axis2)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """Returns the elements; those outside two bounds are replaced by the nearer bound."""

@@ -1,0 +1,92 @@
+"""Extremes and counts of tensors whose storage lists entries, by one pass of NumPy's over the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlir_sparse.arrays.entry_lists import is_in_order
+from mlir_sparse.arrays.flat_places import Array, linear
+from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+from mlir_sparse.tensor.kept_entries import lists_entries
+from mlir_sparse.tensor.matrix_lines import line_order
+
+__all__ = ["best_of_all", "best_position", "nonzero_of_lines"]
+
+
+def best_of_all(ufunc: np.ufunc, tensor: SparseTensor) -> Any:
+    """Returns the reduction of all elements by a ufunc for which one zero has the effect of many, of ordered numbers.
+
+    Returns:
+        a number; None for storage that has padding, or an element twice, for other numbers, and without elements.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> best_of_all(np.maximum, tensor([[0.0, -2.0], [-3.0, 0.0]]))
+    np.float64(0.0)
+    """
+    values, size = tensor.storage.values, tensor.size
+    if size == 0 or values.dtype.kind not in "iufb" or lists_entries(tensor.encoding) is None:
+        return None
+    zero = np.zeros(1, values.dtype)
+    if values.size == 0:
+        return ufunc.reduce(zero)
+    best = ufunc.reduce(values)
+    return best if values.size == size else ufunc(best, zero)[0]
+
+
+def best_position(largest: bool, tensor: SparseTensor) -> Any:
+    """Returns the row-major index of the first greatest or least element, or of the first NaN, where an entry is it.
+
+    Returns:
+        the index; None where it may be that of a missing entry, and where `best_of_all` has none.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> best_position(True, tensor([[0.0, 2.0], [0.0, 2.0]])), best_position(False, tensor([[0.0, 2.0]]))
+    (np.int64(1), None)
+    """
+    values = tensor.storage.values
+    if values.size == 0 or values.dtype.kind not in "iufb" or lists_entries(tensor.encoding) is None:
+        return None
+    first = np.argmax(values) if largest else np.argmin(values)
+    best = values[first]
+    if values.size < tensor.size and not (best > 0 if largest else best < 0) and best == best:
+        return None
+    at: Array = first.reshape(1)
+    if not is_in_order(tensor.encoding):
+        at = np.flatnonzero(values == best if best == best else values != values)
+    return linear(_coordinates_at(tensor, at), tensor.shape).min()
+
+
+def _coordinates_at(tensor: SparseTensor, at: Array) -> tuple[Array, ...]:
+    """Returns the coordinates in each dimension of some entries of a tensor that `lists_entries`."""
+    order, buffers = tensor.encoding.level_order, tensor.storage.buffers()
+    if line_order(tensor.encoding) is not None:
+        levels = [np.searchsorted(buffers[0], at, "right") - 1, buffers[1][at]]
+    elif lists_entries(tensor.encoding) == 0:
+        levels = list(buffers[1].reshape(tensor.nse, -1)[at].T)
+    else:
+        return tuple(dim[at] for dim in expand_dims(tensor.storage, tensor.shape)[0])
+    return tuple(levels[order.index(dim)] for dim in range(tensor.ndim))
+
+
+def nonzero_of_lines(matrix: SparseTensor, axis: int) -> Array | None:
+    """Returns how many elements of each row (axis 1) or column (axis 0) of a matrix are not zero, in 64 bits.
+
+    Returns:
+        the counts; None for other tensors, and for storage that does not list the entries, each once.
+    """
+    if matrix.ndim != 2 or lists_entries(matrix.encoding) is None:
+        return None
+    kept, values, order = 1 - axis % 2, matrix.storage.values, line_order(matrix.encoding)
+    given = values != 0
+    if order is not None and kept == order[0] and given.all():
+        return np.diff(matrix.storage.buffers()[0].astype(np.int64, copy=False))
+    if matrix.shape[kept] > 4 * values.size + _FEW:
+        return None  # to be counted all the same
+    dim = expand_dims(matrix.storage, matrix.shape)[0][kept]
+    return np.bincount(dim if given.all() else dim[given], minlength=matrix.shape[kept]).astype(np.int64, copy=False)
+
+
+_FEW = 1 << 20  # counts that are made in any case

@@ -1,0 +1,61 @@
+"""Some of a tensor's entries, in the same storage, chosen by a mask."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from mlir_sparse import _native
+from mlir_sparse.encoding import Encoding
+from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.sparse_tensor import SparseTensor
+
+__all__ = ["kept_entries", "lists_entries"]
+
+
+@lru_cache(maxsize=256)
+def lists_entries(encoding: Encoding) -> int | None:
+    """Returns the level that lists the entries, each once, of all dense levels above it; None for other storage.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> [lists_entries(encoding(name)) for name in ("CSR", "COO", "SparseVector", "DCSR", "BSR(2, 2)")]
+    [1, 0, 0, None, None]
+    """
+    if not (is_plain(encoding) and encoding.is_native and encoding.is_permutation and encoding.is_unique):
+        return None
+    functions = [kind.functions for kind in encoding.level_types]
+    level = next((at for at, one in enumerate(functions) if not one.has_full_loop), None)
+    if level is None or not (functions[level].is_segmented and functions[level].compact):
+        return None
+    chained = functions[level + 1 :]
+    together = not chained or any(region.start == level for region in encoding.aos_regions)
+    return level if together and all(one.is_chained for one in chained) else None
+
+
+def kept_entries(tensor: SparseTensor, mask: Array, values: Array | None = None) -> SparseTensor | None:
+    """Returns a tensor of the entries that a mask keeps, in the same storage; None where none of its levels lists them.
+
+    Args:
+        tensor: the whole.
+        mask: a truth value for each entry, in storage order.
+        values: as many values, of any element type, in place of the tensor's own.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> A = tensor([[0.0, 2.0], [3.0, 4.0]], "CSR")
+    >>> kept_entries(A, A.storage.values > 2).to_numpy().tolist()
+    [[0.0, 0.0], [3.0, 4.0]]
+    """
+    encoding, storage = tensor.encoding, tensor.storage
+    if encoding.explicit_val is not None or lists_entries(encoding) is None:
+        return None
+    begins, coordinates, own = storage.buffers()
+    stored = own if values is None else values
+    check_fits(stored.nbytes + coordinates.nbytes, f"{own.size} entries")
+    starts, named, kept = _native.kept_entries(begins.astype(np.int64, copy=False), mask, coordinates, stored)
+    buffers = starts.astype(begins.dtype, copy=False), named, kept
+    return SparseTensor._trusted(
+        encoding, tensor.shape, LevelStorage.from_buffers(encoding, storage.level_sizes, buffers)
+    )
