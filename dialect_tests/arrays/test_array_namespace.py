@@ -303,3 +303,26 @@ def test_networkx_reads_a_tensor() -> None:
     for storage in ("CSR", "CSC", "COO", "DIA"):
         graph = nx.from_scipy_sparse_array(A.convert(storage), create_using=nx.DiGraph)
         np.testing.assert_array_equal(nx.to_numpy_array(graph), A.to_numpy())
+
+
+def test_medians_along_several_axes() -> None:
+    random = np.random.default_rng(0)
+    array = np.where(random.random((5, 4, 6)) < 0.6, random.normal(size=(5, 4, 6)), 0)
+    tensor = ms.tensor(array)
+    for axis in ((0, 2), [1], [2, 0], (0, 1, 2), None):
+        for keepdims in (False, True):
+            found = np.median(tensor, axis=axis, keepdims=keepdims)
+            np.testing.assert_array_equal(as_array(found), np.median(array, axis=axis, keepdims=keepdims))
+    with pytest.raises(ms.RankError, match="each axis once"):
+        np.median(tensor, axis=[1, 1])
+
+
+def test_arrays_made_like_tensors_are_those_to_compute_with_beside_them() -> None:
+    tensor = ms.tensor(np.eye(3))
+    for function in (np.asarray, np.asanyarray, np.array):
+        made = function([1, 2], dtype="f4", like=tensor)
+        assert (type(made), made.dtype) == (np.ndarray, np.float32)
+        assert function(tensor, dtype="f4", like=tensor).dtype == np.float32
+    assert np.asarray(tensor, like=tensor) is tensor
+    assert np.array(tensor, like=tensor) is not tensor
+    assert np.array([1.0], ndmin=2, like=tensor).shape == (1, 1)

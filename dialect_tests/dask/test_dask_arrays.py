@@ -52,6 +52,16 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
     "map_blocks": (lambda A, B: A.map_blocks(doubled), 2 * D),
     "where": (lambda A, B: da.where(A > 3, A, 0), np.where(D > 3, D, 0)),
     "any": (lambda A, B: (A > 3).any(axis=0), (D > 3).any(axis=0)),
+    "place of the greatest": (lambda A, B: da.argmax(A), D.argmax()),
+    "places of the greatest": (lambda A, B: da.argmax(A, axis=0), D.argmax(axis=0)),
+    "places of the least": (lambda A, B: A.argmin(axis=1), D.argmin(axis=1)),
+    "padded": (lambda A, B: da.pad(A, 2), np.pad(D, 2)),
+    "median": (lambda A, B: da.median(A, axis=1), np.median(D, axis=1)),
+    "median of all": (lambda A, B: da.median(A.rechunk(-1), axis=(0, 1)), np.median(D)),
+    "running sums": (lambda A, B: da.cumsum(A, axis=0), np.cumsum(D, axis=0)),
+    "neighbours": (lambda A, B: A.map_overlap(doubled, depth=2, boundary="periodic"), 2 * D),
+    "rows of blocks": (lambda A, B: A.rechunk((7, -1)).map_blocks(np.sum, axis=1, drop_axis=1), D.sum(axis=1)),
+    "several at once": (lambda A, B: A.sum(axis=0, split_every=2), D.sum(axis=0)),
     "norm": (lambda A, B: da.linalg.norm(A), np.linalg.norm(D)),
 }
 

@@ -137,11 +137,14 @@ def test_several_lazy_expressions_are_computed_together_on_dask() -> None:
     np.testing.assert_allclose(as_array(narrow.compute().compute(scheduler="threads")), D[:1] * E)
 
 
-def test_defined_tensors_beside_dask_arrays_are_made_and_fill_values_refused() -> None:
+def test_defined_tensors_and_fill_values_beside_dask_arrays() -> None:
     A, U = _chunks(D, "CSR", 3), random.random((N, 2))
     W = ms.define("W(i,j) = U(i,k) * V(j,k)", U=U, V=U)
     for found in (ms.evaluate("y(i) = A(i,j) * W(i,j)", A=A, W=W), ms.einsum("ij,ij->i", A, W)):
         np.testing.assert_allclose(found.compute(scheduler="threads"), (D * (U @ U.T)).sum(axis=1), rtol=1e-12)
     F = ms.tensor(E, "CSR").with_fill(2.0)
+    for found in (ms.evaluate("C(i,k) = A(i,j) * F(j,k)", A=A, F=F), ms.einsum("ij,jk->ik", A, F)):
+        np.testing.assert_allclose(as_array(found.compute(scheduler="threads")), D @ F.to_numpy(), rtol=1e-12)
+    filled = A.map_blocks(lambda part: part.with_fill(2.0))
     with pytest.raises(ms.OperandError, match=r"fill value 2\.0 of a FilledTensor .*: pass x\.to_numpy"):
-        ms.evaluate("C(i,k) = A(i,j) * F(j,k)", A=A, F=F)
+        ms.evaluate("C(i,k) = A(i,j) * E(j,k)", A=filled, E=E).compute(scheduler="threads")

@@ -150,12 +150,3 @@ def test_explain_shows_updates_and_slices() -> None:
     assert (told[0].partition(":")[0], told[-1]) == ("cut along i", "then z(j) += z_values(j)")
     told = msd.explain("c(i + 2) = A(i,j) * v(j)", A=A, v=np.ones(COLUMNS)).splitlines()
     assert (told[0].partition(":")[0], told[-1]) == ("cut along i", "then c(i + 2) = c_values(i)")
-
-
-def test_a_kernel_refuses_chunks_of_tensors() -> None:
-    whole, x = _matrix(1), np.ones(COLUMNS)
-    A = msd.from_tensor(whole, pieces=3)
-    with pytest.raises(ms.OperandError, match=r"got a dask\.array of tensors"):
-        ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
-    with pytest.raises(ms.OperandError, match=r"got a dask\.array of tensors"):
-        ms.compile("y(i) = A(i,j) * x(j)", A=whole, x=x)(A, x)

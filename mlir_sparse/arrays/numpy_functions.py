@@ -93,6 +93,22 @@ def _astype(x: SparseTensor, dtype: Any, /, *, copy: bool = True, device: Any = 
     return x.astype(dtype)
 
 
+def _made_like(function: Function) -> Function:
+    """Returns what makes an array to compute with beside a tensor, for `like=A`: NumPy's, or the tensor that is given.
+
+    Dask's arrays ask for indices, bounds and values so, of the kind that go with their chunks.
+    """
+
+    def made(object: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
+        if not isinstance(object, SparseTensor):
+            return function(object, dtype, *args, **options)
+        if dtype is not None and np.dtype(dtype) != object.dtype:
+            return object.astype(dtype)
+        return rearranged_entries.copied(object) if function is np.array and options.get("copy", True) else object
+
+    return made
+
+
 FUNCTIONS: dict[str, Function] = {
     # reductions
     **reduction_functions(reductions),
@@ -213,6 +229,9 @@ FUNCTIONS: dict[str, Function] = {
     "np.empty_like": rearranged_entries.zeros_like,
     "np.ones_like": rearranged_entries.ones_like,
     "np.full_like": rearranged_entries.full_like,
+    "np.asarray": _made_like(np.asarray),
+    "np.asanyarray": _made_like(np.asanyarray),
+    "np.array": _made_like(np.array),
     "np.copy": lambda a, order="K", subok=False: rearranged_entries.copied(a),
     "np.astype": _astype,
     "np.shape": lambda a: a.shape,

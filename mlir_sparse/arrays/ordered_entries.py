@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.axis_arguments import axis_of
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of, is_wide
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
@@ -73,7 +73,7 @@ def argsort(
 def median(
     a: SparseTensor, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Any:
-    """Returns the middle element along an axis, or the average of both; NaN where there is one. Dense.
+    """Returns the middle element along axes, or the average of both; NaN where there is one. Dense.
 
     Raises:
         ExtentError: without an element.
@@ -81,8 +81,8 @@ def median(
     """
     if a.dtype.kind == "c":
         raise DTypeError(f"expected numbers with an order for the median, but got {a.dtype}")
-    along = None if axis is None else axis_of(axis, a.ndim)
-    groups = grouped(a, tuple(range(a.ndim)) if along is None else (along,))
+    along = axes_of(tuple(axis) if isinstance(axis, list) else axis, a.ndim)  # the only reduction that takes lists
+    groups = grouped(a, along)
     if groups.size == 0:
         raise ExtentError(f"expected an element or more for the median, but got shape {a.shape}")
     _, values, lanes = _ranked(groups)
@@ -95,9 +95,7 @@ def median(
     entries = EntryList(groups.dims, found, groups.kept)
     result: Any = entries.tensor() if is_wide(groups.kept) else entries.dense()
     if keepdims:
-        if along is None:
-            return np.asarray(result).reshape((1,) * a.ndim)
-        return expanded(result, (along,)) if isinstance(result, SparseTensor) else np.expand_dims(result, along)
+        return expanded(result, along) if isinstance(result, SparseTensor) else np.expand_dims(result, along)
     return result[()] if isinstance(result, np.ndarray) and result.ndim == 0 else result
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from mlir_sparse import _native, runtime
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.call_limits import check_static, fitting, repeated
+from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks, has_chunks, refuse_chosen_way
+from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan
@@ -120,11 +122,13 @@ class Kernel(PortableKernel):
             named: the operands, by name.
 
         Returns:
-            `out` if given; else a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one.
+            `out` if given; else a new array for a dense result (0-d for a scalar), a SparseTensor for a sparse one; a
+                dask.array, of which nothing is computed yet, where an operand is one.
 
         Raises:
             UnknownTensorError, OperandError, DTypeError, RankError: for operands that do not fit the kernel.
             ExtentError: for shapes that do not fit together.
+            UnsupportedError: for dask.arrays that a statement, or a kernel with a schedule, cannot be cut for.
         """
         if self._has_vectors:
             return self._with_made(self.bound(operands, named, out), out)
@@ -153,9 +157,19 @@ class Kernel(PortableKernel):
         last, statement = self._last, self.spec.assignment
         return None if last is None else repeated(last.direct, operands, out, statement, self._settings.instead)
 
-    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
+    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
+        if has_chunks(bound.values()):
+            spec = self.spec
+            storage = replace(spec.output, shape=(None,) * spec.output.rank)
+            return called_in_chunks(spec.assignment, dict(spec.inputs), bound, out, storage, self._options)
         with self._limits:
             return self._computed(bound, out, given)
+
+    @property
+    def _options(self) -> CompileOptions:
+        refuse_chosen_way(self.spec, self._settings.optimize)
+        optimize = self._settings.optimize
+        return CompileOptions("cpu", "auto", self.schedule, False, self.threads, self.deterministic, optimize)
 
     def _computed(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None) -> Value:
         target = None if out is None else operand_check.as_output(out, self.spec.output)
@@ -245,7 +259,7 @@ class Kernel(PortableKernel):
         with self._limits:
             return runtime.assemble(build.executable, build.identity, values, extents)
 
-    def compute(self, /, *operands: Any, out: Any, **named: Any) -> Value:
+    def compute(self, /, *operands: Any, out: Any, **named: Any) -> Result:
         """Runs the numeric phase: computes the values of a given structure, without sorting or allocation.
 
         Use it when operands change their values, but not their structure. The loops compare the structure, so that a
@@ -364,6 +378,10 @@ class Kernel(PortableKernel):
             operands: data, for the plan that the kernel has for it; as it was compiled when absent.
             named: the operands, by name.
         """
+        if has_chunks((*operands, *named.values())):
+            given = self.bound(operands, named)
+            told = explained_in_chunks(self.spec.assignment, dict(self.spec.inputs), given, self._options)
+            return ShownText(told)
         if (operands or named) and self._settings.optimize != "off":
             return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
         if operands or named:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, is_in_chunks
+from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, has_chunks, with_types_of_chunks
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import (
@@ -97,7 +97,7 @@ def compile(
             statement as it is written, as it is for a schedule with an order of loops and GPUs. That of the process
             (`set_optimize`) when absent.
         named: for each tensor read, data or a type such as `"f64[?,?] CSR"`; also operators and monoids in the text. A
-            tensor with a declared type may be absent, and is then dense.
+            tensor with a declared type may be absent, and is then dense. A dask.array counts as the type of its chunks.
 
     Returns:
         a Kernel; a ComprehensionKernel for a comprehension and for a statement with ranges; a GpuKernel for a GPU. All
@@ -110,16 +110,16 @@ def compile(
     >>> print(spmv.output)
     f64[?]
     """
+    asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
+    asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
+    if has_chunks((*named.values(), *(tensors or {}).values())):
+        return compile(text, tensors=with_types_of_chunks(by_name(named, tensors)), **asked)
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
-        asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
-        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         with importing():
             from mlir_sparse.compile.definitions.filled_operands import compile_filled  # for fill values only
 
         return compile_filled(compile, text, by_name(named, tensors), asked)  # type: ignore[no-any-return]
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
-        asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
-        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         with importing():
             from mlir_sparse.compile.definitions.composed_kernel import compile_composed  # for definitions only
 
@@ -342,9 +342,6 @@ def evaluate(
         if known is not None:
             return known(out=out if isinstance(out, np.ndarray) else None, **named)
     given = by_name(named, tensors)
-    if any(map(is_in_chunks, given.values())) and not isinstance(text, Alternative):
-        options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
-        return evaluated_in_chunks(parsed_with(text, given), given, out, semiring, options)
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
         asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
@@ -352,6 +349,9 @@ def evaluate(
             from mlir_sparse.compile.definitions.filled_operands import evaluate_filled  # for fill values only
 
         return evaluate_filled(evaluate, text, by_name(named, tensors), asked)
+    if has_chunks(given.values()) and not isinstance(text, Alternative):
+        options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
+        return evaluated_in_chunks(parsed_with(text, given), given, out, semiring, options)
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
         asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
         asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}

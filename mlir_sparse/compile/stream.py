@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.compile.comprehension.comprehension_build import as_comprehension
 from mlir_sparse.compile.comprehension.comprehension_outputs import of_any_shape
 from mlir_sparse.compile.comprehension.placed_values import result_in_place
 from mlir_sparse.compile.comprehension.statements_in_parts import (
@@ -22,7 +23,7 @@ from mlir_sparse.compile.statement_optimizer import check_optimize
 from mlir_sparse.compile.stream_passes import PassOverParts, StatementOfStream, StreamPlan, WholeStatement
 from mlir_sparse.compile.stream_run import StreamRun
 from mlir_sparse.encoding import Encoding, Sketch, TensorType, uniform_sketch
-from mlir_sparse.errors import OperandError, UnknownTensorError, UnsupportedError
+from mlir_sparse.errors import OperandError, SparseError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import (
     Assignment,
     Comprehension,
@@ -111,12 +112,14 @@ def stream(
             "expected a source among the operands, such as A=ms.source(path), but got none: use evaluate"
         )
     ring = PLUS_TIMES if semiring is None else semiring_named(semiring)
-    if isinstance(statement, Comprehension):
+    results = statement.results if isinstance(statement, Comprehension) else (statement.target.tensor,)
+    if isinstance(statement, Assignment) and statement.ranges:
+        plan, values, steps = _with_ranges(statement, operands, out, ring, asked)
+    elif isinstance(statement, Comprehension):
         plan, values, steps = _planned(statement, operands, _storage(out), ring, asked)
-        results = statement.results
     else:
         plan, values = _of_statement(statement, operands, out, ring, asked)
-        results, steps = (statement.target.tensor,), plan.steps()
+        steps = plan.steps()
     names = dict(zip(results, plan.outputs, strict=True))
     wanted = _arrays(out, results)
     kinds = {name: plan.types[value] for name, value in names.items()}
@@ -173,6 +176,28 @@ def _of_statement(
     return plan, values
 
 
+def _with_ranges(
+    statement: Assignment, operands: dict[str, Any], out: Any, ring: Semiring, asked: Mapping[str, Any]
+) -> tuple[StreamPlan, dict[str, Any], list[WholeStatement | PassOverParts]]:
+    """Returns the passes of a statement with ranges: over what lies in them, or over all if that cannot be cut.
+
+    Raises:
+        UnsupportedError: where neither can be, with the reason of the first.
+    """
+    if ring.multiply.name in POSITIONAL:
+        statement, ring = under(statement, ring), PLUS_TIMES
+    comprehension = as_comprehension(statement)
+    assert comprehension is not None
+    try:
+        return _planned(comprehension, with_made_operands(statement, operands), _storage(out), ring, asked)
+    except UnsupportedError as error:
+        try:
+            plan, values = _of_statement(statement, operands, out, ring, asked)
+            return plan, values, plan.steps()
+        except SparseError:
+            raise error from None
+
+
 def _planned(
     comprehension: Comprehension, operands: Mapping[str, Any], out: Any, ring: Semiring, asked: Mapping[str, Any]
 ) -> tuple[StreamPlan, dict[str, Any], list[WholeStatement | PassOverParts]]:
@@ -206,7 +231,7 @@ def _of_comprehension(
     types = {name: of_any_shape(_type_of(name, given)) for name, given in values.items()}
     for number, step in enumerate(prepared.steps):
         value = f"{step.placed.statement.target.tensor} {number}"
-        at_hand = {name: values[own] for name, own in names.items() if own in values and not _is_source(values[own])}
+        at_hand = {name: values[own] for name, own in names.items() if own in values}
         in_parts = names.keys() - at_hand.keys()
         one = statement_of_step(step, shapes, is_whole=in_parts.__contains__)
         read = dict[str, str]()
@@ -263,10 +288,6 @@ def _sketch(given: Any) -> Sketch:
     # A coordinate an entry.
     nbytes = given.nbytes_between(0, given.shape[given.axis])
     return uniform_sketch(given.shape, nbytes / (given.type.dtype.numpy.itemsize + 4))
-
-
-def _is_source(given: Any) -> bool:
-    return isinstance(given, TensorSource)
 
 
 def _value_of(name: str, given: Any) -> Any:

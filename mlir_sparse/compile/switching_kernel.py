@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile.call_limits import repeated
+from mlir_sparse.compile.chunked_operands import has_chunks
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
@@ -75,7 +76,7 @@ class _SwitchingKernel(Kernel):
                 return self(*converted, out=out)
         if given is None or len(given) != len(self.parameters) or (self._filled and self._look_full(given)):
             return super().__call__(*operands, out=out, **named)
-        if not self._are_small(given):
+        if not has_chunks(given) and not self._are_small(given):
             values = dict(zip(self.parameters, given, strict=True))
             found = restored(self._uses, values)
             if found is not None:
@@ -118,8 +119,8 @@ class _SwitchingKernel(Kernel):
     def _are_small(self, given: tuple[Any, ...]) -> bool:
         return all(is_small(given[vector], given[tensor]) for vector, tensor in self._places)
 
-    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Value:
-        found = restored(self._uses, bound) if given is None else None
+    def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
+        found = restored(self._uses, bound) if given is None and not has_chunks(bound.values()) else None
         if found is not None:
             return self._for(found)._call({**bound, found.name: found.value}, out)
         return super()._call(bound, out, given)
@@ -137,6 +138,8 @@ class _SwitchingKernel(Kernel):
         """Returns an account of the kernel, as `Kernel` does: with data, of the one that a call on it takes."""
         if not operands and not named:
             return ShownText(f"{super().explain()}\n\nvectors{''.join(map(_choice, self._uses))}")
+        if has_chunks((*operands, *named.values())):
+            return super().explain(*operands, **named)
         found = restored(self._uses, self.bound(operands, named))
         if found is None:
             told = super().explain(*operands, **named)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import dask.array
 import numpy as np
 
+from mlir_sparse.compile.comprehension.comprehension_build import as_comprehension
 from mlir_sparse.compile.entry_points import compile, parse
 from mlir_sparse.compile.entry_points import evaluate as compiled_evaluate
 from mlir_sparse.compile.index_operands import with_made_operands
@@ -19,7 +20,7 @@ from mlir_sparse.dask.comprehensions import EvaluateStatement, evaluate_in_turn,
 from mlir_sparse.dask.pieced_statements import ways
 from mlir_sparse.dask.target_slices import in_target_slices, refuse_other_targets
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.errors import OperandError, SparseError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, has_affine_target
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.entry_functions import under
@@ -29,6 +30,8 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import check_names
 
 __all__ = ["evaluate", "explain", "iterate"]
+
+_T = TypeVar("_T")
 
 
 def evaluate(
@@ -84,6 +87,13 @@ def evaluate(
         raise UnsupportedError("expected one variable or more to cut along, but got none: leave along= out")
     read, given, ring = _read(text, tensors, semiring, named)
     limits: dict[str, Any] = {"threads": threads, "optimize": check_optimize(optimize)}
+    whole = as_comprehension(read) if isinstance(read, Assignment) and read.ranges and wanted is None else None
+    if isinstance(read, Assignment) and whole is not None:
+        statement = read
+        return _first_of(
+            lambda: evaluate_in_turn(whole, given, out, ring, limits["optimize"], _one_with(limits)),
+            lambda: _evaluate_one(statement, given, out, None, {**limits, "semiring": ring}),
+        )
     if isinstance(read, Comprehension):
         if wanted is not None:
             raise UnsupportedError(
@@ -91,6 +101,21 @@ def evaluate(
             )
         return evaluate_in_turn(read, given, out, ring, limits["optimize"], _one_with(limits))
     return _evaluate_one(read, given, out, wanted, {**limits, "semiring": ring})
+
+
+def _first_of(by_slices: Callable[[], _T], as_written: Callable[[], _T]) -> _T:
+    """Returns what is made of a statement with ranges on slices of its operands, or as it is written.
+
+    Raises:
+        UnsupportedError: where neither is possible, with the reason of the first.
+    """
+    try:
+        return by_slices()
+    except UnsupportedError as error:
+        try:
+            return as_written()
+        except SparseError:
+            raise error from None
 
 
 def _one_with(limits: Mapping[str, Any]) -> EvaluateStatement:
@@ -199,14 +224,20 @@ def explain(
     """
     read, operands, ring = _read(text, tensors, semiring, named)
     optimized = check_optimize(optimize)
-    if isinstance(read, Comprehension):
 
-        def told_of(one: Assignment, given: Mapping[str, Any]) -> str:
-            return explain(one, tensors=given, optimize=optimized)
+    def told_of(one: Assignment, given: Mapping[str, Any]) -> str:
+        return explain(one, tensors=given, optimize=optimized)
 
+    def in_turn(several: Comprehension) -> str:
         evaluate_one = _one_with({"threads": None, "optimize": optimized})
-        return "\n".join(lines_in_turn(read, operands, ring, optimized, evaluate_one, told_of))
-    return _explained(read, operands, ring, optimized)
+        return "\n".join(lines_in_turn(several, operands, ring, optimized, evaluate_one, told_of))
+
+    if isinstance(read, Comprehension):
+        return in_turn(read)
+    whole = as_comprehension(read) if read.ranges else None
+    if whole is None:
+        return _explained(read, operands, ring, optimized)
+    return _first_of(lambda: in_turn(whole), lambda: _explained(read, operands, ring, optimized))
 
 
 def _explained(statement: Assignment, operands: Mapping[str, Any], ring: Semiring, optimized: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
+from numbers import Real
+from typing import Any
 
 from mlir_sparse.errors import OperandError, TooLargeError
 
@@ -18,7 +20,7 @@ _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
 
 
-_AMOUNT = re.compile(r"([0-9.]+)\s*([A-Za-z]*)")
+_AMOUNT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*([A-Za-z]*)")
 _UNITS = {
     "": 1,
     "b": 1,
@@ -117,7 +119,7 @@ def in_units(nbytes: int) -> str:
     return f"{nbytes} B" if units[0] == "B" else f"{amount:.3g} {units[0]}"
 
 
-def bytes_of(given: int | str, what: str) -> int:
+def bytes_of(given: Any, what: str) -> int:
     """Returns a number of bytes, given as a number or with a unit.
 
     Args:
@@ -127,11 +129,12 @@ def bytes_of(given: int | str, what: str) -> int:
     Raises:
         OperandError: for anything else.
 
-    >>> bytes_of("1.5 KiB", "memory"), bytes_of("2MB", "memory")
-    (1536, 2000000)
+    >>> bytes_of("1.5 KiB", "memory"), bytes_of("2MB", "memory"), bytes_of(2e9, "memory")
+    (1536, 2000000, 2000000000)
     """
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return given
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if is_number and given > 0 and given % 1 == 0:  # 2e9 is a number of bytes as well
+        return int(given)
     found = _AMOUNT.fullmatch(given.strip()) if isinstance(given, str) else None
     nbytes = int(float(found[1]) * _UNITS[found[2].lower()]) if found and found[2].lower() in _UNITS else 0
     if nbytes <= 0:

@@ -58,6 +58,11 @@ def value_of(name: str, source: object) -> Value:
             f"expected data in memory for {name}, but got a dask.array of tensors: call its compute() before, or leave "
             "the statement to ms.evaluate or to functions of dask.array, which give dask.arrays"
         )
+    if hasattr(type(source), "nbytes_between"):  # a TensorSource, which only streams load
+        raise OperandError(
+            f"expected data in memory for {name}, but got {source!r}, which is read in parts: leave the statement to "
+            "ms.stream, or read all of it before"
+        )
     return _native_array(name, array_of(source, f"an array or tensor of numbers for {name}"))
 
 

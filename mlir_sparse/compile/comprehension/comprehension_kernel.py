@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mlir_sparse.compile import exploring
+from mlir_sparse.compile.call_limits import check_static
+from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks, has_chunks
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_shapes, wanted_outputs
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement, PreparedSteps, optimized
@@ -38,7 +40,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import bind_parameters, in_order, shape_text
+from mlir_sparse.spec import bind_parameters, in_order
 from mlir_sparse.spec.check_types import check_rank
 from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.spec.range_rewriting import without_ranges
@@ -67,9 +69,7 @@ class ComprehensionKernel(CompiledKernel):
     assigned. The result is one array or tensor, or a tuple of them in the order of the outputs.
 
     Each statement is one kernel. It is compiled once for all shapes, or, if its text depends on shapes, when these
-    are known.
-
-    Calls may come from several threads at once.
+    are known. Calls may come from several threads at once.
     """
 
     def __init__(
@@ -145,10 +145,13 @@ class ComprehensionKernel(CompiledKernel):
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         values = {name: operand_check.as_argument(name, given[name], kind) for name, kind in self.types.items()}
-        self._check_static(values)
+        check_static(self.types.items(), {name: value.shape for name, value in values.items()})
         return values
 
     def _call(self, given: Mapping[str, Any], out: Any) -> Result:
+        if has_chunks(given.values()):
+            storage: Any = self._storage.get(self.comprehension.results[0]) if self._strict else self._storage or None
+            return called_in_chunks(self._text, self.types, given, out, storage, self._compile.options)
         values = self._values(given)
         wanted = wanted_outputs(self.comprehension, out)
         steps = self.steps_for(values, {name: tuple(np.shape(one)) for name, one in wanted.items()}).steps
@@ -163,12 +166,6 @@ class ComprehensionKernel(CompiledKernel):
             self._last = repeated_steps(self._inputs, dict(given), steps, self.comprehension.results)
         returned = tuple(results[name] for name in self.comprehension.results)
         return returned[0] if len(returned) == 1 else returned
-
-    def _check_static(self, values: Mapping[str, Any]) -> None:
-        for name, kind in self.types.items():
-            shape = values[name].shape
-            if any(static not in (None, size) for static, size in zip(kind.shape, shape, strict=True)):
-                raise ExtentError(f"expected {name} of shape {shape_text(kind.shape)}, but got {shape_text(shape)}")
 
     def trace(self, /, *operands: Any, **named: Any) -> tuple[StatementRun, ...]:
         """Computes each statement as it is written, and returns its operands and its result, in order."""
@@ -201,7 +198,9 @@ class ComprehensionKernel(CompiledKernel):
             return known
         sizes = solve_sizes(self.comprehension, shapes)
         symbols = sizes | scalars
-        self._require(symbols)
+        for name in self._waits:
+            if name not in symbols:
+                raise ExtentError(f"expected a tensor that gives the size {name}, but got none")
         statements = [bound(s, symbols, self.comprehension.sizes) for s in self.comprehension.statements]
         given = shapes | declared_shapes(self.comprehension, sizes)
         for name, shape in out_shapes.items():
@@ -220,11 +219,6 @@ class ComprehensionKernel(CompiledKernel):
         if self._sketches is None or as_written:
             return PreparedSteps(written, written)
         return optimized(written, self.types, self._sketches, self.comprehension.results, self._compile)
-
-    def _require(self, symbols: Mapping[str, int]) -> None:
-        for name in self._waits:
-            if name not in symbols:
-                raise ExtentError(f"expected a tensor that gives the size {name}, but got none")
 
     def _check_asked(self, placed: tuple[RangedStatement, ...], out_shapes: Mapping[str, tuple[int, ...]]) -> None:
         shapes = {one.statement.target.tensor: one.shape for one in placed}
@@ -372,6 +366,9 @@ class ComprehensionKernel(CompiledKernel):
 
     def explain(self, /, *operands: Any, **named: Any) -> str:
         """Returns an account of each statement: of those that a call on data runs, or of the last call's without."""
+        if has_chunks((*operands, *named.values())):
+            bind = self._bind(operands, named)
+            return ShownText(explained_in_chunks(self._text, self.types, bind, self._compile.options))
         parts = [str(self.comprehension)] if self.comprehension.name else []
         given = operands or named
         planned = self.steps_for(self._values(self._bind(operands, named)), {}) if given else self._planned()
@@ -392,9 +389,12 @@ class ComprehensionKernel(CompiledKernel):
             f"statements of {self.comprehension.name or 'a text with ranges'}: save each of its .kernels"
         )
 
+    @property
+    def _text(self) -> Comprehension | Assignment:
+        return self.comprehension.statements[0] if self._strict else self.comprehension
+
     def _described(self) -> tuple[str, Iterable[tuple[str, Any]]]:
-        text = str(self.comprehension) if self.comprehension.name else str(self.comprehension.statements[0])
-        return text, ((name, kind) for name, kind in self.types.items() if not is_made_by_calls(name))
+        return str(self._text), ((name, kind) for name, kind in self.types.items() if not is_made_by_calls(name))
 
     def __repr__(self) -> str:
         return f"ComprehensionKernel({self._described()[0]})"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlir_sparse import device
+from mlir_sparse.compile.call_limits import check_static
 from mlir_sparse.compile.comprehension.comprehension_kernel import ComprehensionKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import wanted_outputs
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement
@@ -67,7 +68,7 @@ class DeviceComprehensionKernel(ComprehensionKernel):
     def _call(self, given: Mapping[str, Any], out: Any) -> Any:
         device.count()  # raises if there is no driver
         values = {name: as_device_argument(name, given[name], kind) for name, kind in self.types.items()}
-        self._check_static(values)
+        check_static(self.types.items(), {name: value.shape for name, value in values.items()})
         wanted = wanted_outputs(self.comprehension, out)
         outputs = {name: as_device(name, one) for name, one in wanted.items()}
         where = device_of({**values, **outputs})

@@ -51,7 +51,8 @@ def check_given(
     for name in given:
         if name not in comprehension.inputs:
             takes = ", ".join(comprehension.inputs) or "nothing"
-            raise UnknownTensorError(f"expected a tensor that {comprehension.name} takes ({takes}), but got {name}")
+            text = comprehension.name or "the text"
+            raise UnknownTensorError(f"expected a tensor that {text} takes ({takes}), but got {name}")
 
 
 def _output(comprehension: Comprehension, name: str) -> Parameter:

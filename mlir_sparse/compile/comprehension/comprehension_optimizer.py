@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_run import StatementStep
 from mlir_sparse.compile.cpu_kernel import Kernel
@@ -35,6 +36,10 @@ class CompileStatement(Protocol):
     @property
     def cancels(self) -> bool:
         """Returns whether terms of statements may cancel others."""
+
+    @property
+    def options(self) -> CompileOptions:
+        """Returns the options of `compile`."""
 
     def __call__(self, assignment: Assignment, types: _Types, output: TensorType, /) -> StatementKernel:
         """Returns the kernel of a statement for types of its operands and its result."""

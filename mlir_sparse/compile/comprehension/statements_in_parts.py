@@ -40,6 +40,8 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import index_ends
 from mlir_sparse.spec.range_rewriting import OperandPart, without_ranges
 from mlir_sparse.spec.statement_shapes import with_made_shapes
+from mlir_sparse.tensor.files.source_range import range_of
+from mlir_sparse.tensor.files.tensor_source import TensorSource
 from mlir_sparse.tensor.sketch_of import sketch_of
 
 __all__ = [
@@ -236,7 +238,11 @@ def operand_of_part(step: StatementStep, part: OperandPart, values: Mapping[str,
     value = values.get(part.tensor)
     if value is None:
         value = made_operand(step.placed.statement, part.tensor, step.placed.ranges, values)
-    return value if part.is_whole else value[tuple(slice(*(axis or (None,))) for axis in part.box)]
+    if part.is_whole:
+        return value
+    if isinstance(value, TensorSource):
+        return range_of(value, part.box)
+    return value[tuple(slice(*(axis or (None,))) for axis in part.box)]
 
 
 def shapes_of(values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:

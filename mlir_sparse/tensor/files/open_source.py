@@ -15,13 +15,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import (
-    DTypeError,
-    ExtentError,
-    FileFormatError,
-    OperandError,
-    UnsupportedError,
-)
+from mlir_sparse.errors import DTypeError, ExtentError, FileFormatError, OperandError, UnsupportedError
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import tensor, tensor_with_zeros
 from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
 from mlir_sparse.tensor.files.level_source import LevelSource
@@ -240,7 +235,7 @@ def source(
 cut into files in the folder for temporary files first |
     | another file that `read` takes | all of it each time |
     | a folder (part10 is behind part9), or a sequence of files, tensors and sources | the parts along a dimension |
-    | a tensor, or a function of two coordinates | the part between them |
+    | a tensor, a sparse array of another library, or a function of two coordinates | the part between them |
 
     Args:
         given: what is read.
@@ -272,6 +267,8 @@ cut into files in the folder for temporary files first |
     if isinstance(given, SparseTensor):
         _refuse(("shape", shape), ("group", group), ("columns", columns), to="files")
         return _Resident(given, _outermost(given) if along is None else along)
+    if is_sparse_source(given):
+        return source(tensor(given), along=along, shape=shape, group=group, columns=columns)
     if isinstance(given, Sequence) and not isinstance(given, str):
         parts = [source(part, along=along, shape=shape, group=group, columns=columns) for part in given]
         return _of_parts(parts)
