@@ -25,6 +25,7 @@ __all__ = [
     "chunks_at_hand",
     "joined_here",
     "nbytes_of",
+    "rechunked",
     "tasks_of",
     "type_of_chunks",
     "with_type",
@@ -141,6 +142,12 @@ def nbytes_of(value: Any) -> int:
         known = chunk_bytes(value)
         return int(value.size * value.dtype.itemsize // 16) if known is None else sum(known)
     return int(value.nbytes)
+
+
+def rechunked(array: Any, chunks: Any) -> Any:
+    """Returns an array in other chunks; tensors move by tasks, as workers exchange only arrays of NumPy themselves."""
+    method = None if isinstance(array._meta, np.ndarray) else "tasks"
+    return array.rechunk(chunks, method=method)
 
 
 def joined_here(chunks: Sequence[np.ndarray[Any, Any]], axis: int) -> np.ndarray[Any, Any]:

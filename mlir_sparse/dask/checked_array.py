@@ -94,7 +94,7 @@ class Pieces:
 class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
     """A dask.array whose layers may know what their tasks take (`annotate`).
 
-    What Dask makes of it (`A + 1`, `A.rechunk(...)`) is Dask's own array again.
+    What Dask makes of it (`A + 1`) is Dask's own array again.
     """
 
     def __dask_postcompute__(self) -> Any:
@@ -122,6 +122,18 @@ class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
         """Computes the chunks and keeps them where they are, as `dask.array.Array.persist`."""
         with _on(options.get("scheduler")):
             return super().persist(**options)
+
+    def rechunk(self, *args: Any, **options: Any) -> Any:
+        """Returns the array in other chunks, as `dask.array.Array.rechunk`; chunks that are tensors move by tasks.
+
+        Raises:
+            UnsupportedError: for tensors by `method="p2p"`, by which Dask's workers exchange NumPy's arrays alone.
+        """
+        if isinstance(self._meta, np.ndarray):
+            return super().rechunk(*args, **options)
+        if options.get("method") == "p2p":
+            raise UnsupportedError('expected method="tasks" for chunks that are tensors, but got "p2p": leave it out')
+        return super().rechunk(*args, **{**options, "method": "tasks"})
 
     def to_zarr(self, *args: Any, **options: Any) -> Any:
         """Writes the array, as `dask.array.Array.to_zarr`.

@@ -14,7 +14,7 @@ from dask.base import tokenize
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.statement_pieces import StatementPieces, compile_sum
-from mlir_sparse.dask.array_chunks import chunk_bytes, joined_here, nbytes_of, tasks_of, type_of_chunks
+from mlir_sparse.dask.array_chunks import chunk_bytes, joined_here, nbytes_of, rechunked, tasks_of, type_of_chunks
 from mlir_sparse.dask.checked_array import Pieces, pieces_of
 from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
 from mlir_sparse.dask.halo_parts import laid_out, ranges_read
@@ -136,7 +136,7 @@ def _in_chunks(
     if isinstance(value, dask.array.Array):
         for axis, halo, ranges, _ in cut:
             value = value if halo is None else laid_out(value, axis, ranges)
-        return value.rechunk(chunks_wanted(value.shape, axes, placed))
+        return rechunked(value, chunks_wanted(value.shape, axes, placed))
     made = f"part-{tokenize(value, axes, [ranges for _, _, ranges, _ in cut])}"
     tasks = {}
     for numbers in _all_numbers(placed):
@@ -156,7 +156,7 @@ def _whole_where_not_cut(value: Any, axes: Sequence[int | None], sent: SentImage
     kept = {axis for axis in axes if axis is not None} | ({sent.image.axis} if sent else set())
     if not kept and _joined_axis(value) is not None and value.npartitions * readers <= _PAIRS:
         return value
-    return value.rechunk({dim: -1 for dim in range(value.ndim) if dim not in kept})
+    return rechunked(value, {dim: -1 for dim in range(value.ndim) if dim not in kept})
 
 
 def _joined_axis(value: Any) -> int | None:
