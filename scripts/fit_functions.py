@@ -20,14 +20,27 @@ def main() -> None:
     half = Decimal(2).ln() / 2 * _MARGIN
     root = Decimal(2).sqrt()
     most = ((root - 1) / (root + 1)) ** 2 * _MARGIN
-    for name, exponential, logarithm in (("_SINGLE", 4, 2), ("_DOUBLE", 9, 6)):
-        for function, weight, low, high, degree in (
-            (_exponential, lambda r: abs(r) ** 3, -half, half, exponential),
-            (_logarithm, lambda z: z, Decimal(0), most, logarithm),
-        ):
-            coefficients, error = fitted(function, weight, low, high, degree)
-            bits = math.log2(error)
-            print(f"{name} {function.__name__[1:]}: {[*map(float, coefficients)]}  # wrong by at most 2^{bits:.1f}")
+    for name, function, weight, low, high, degree in (
+        ("f32 exponential", _exponential, _cube, -half, half, 4),
+        ("f32 logarithm", _logarithm, _same, Decimal(0), most, 2),
+        ("f64 exponential", _exponential, _cube, -half, half, 9),
+        ("f64 logarithm", _logarithm, _same, Decimal(0), most, 6),
+        ("f64 logarithm in digits", _logarithm_in_digits, _square, Decimal(0), most, 6),
+    ):
+        coefficients, error = fitted(function, weight, low, high, degree)
+        print(f"{name}: {[*map(float, coefficients)]}  # wrong by at most 2^{math.log2(error):.1f}")
+
+
+def _same(x: Decimal) -> Decimal:
+    return x
+
+
+def _square(x: Decimal) -> Decimal:
+    return x * x
+
+
+def _cube(x: Decimal) -> Decimal:
+    return abs(x) ** 3
 
 
 def _exponential(r: Decimal) -> Decimal:
@@ -43,6 +56,14 @@ def _logarithm(z: Decimal) -> Decimal:
         return Decimal(2) / 3 + z * 2 / 5 + z * z * 2 / 7
     s = z.sqrt()
     return (((1 + s) / (1 - s)).ln() - 2 * s) / (s * z)
+
+
+def _logarithm_in_digits(z: Decimal) -> Decimal:
+    """Returns (2 atanh(s) - 2s - 2/3 s^3) / s^5, for z = s^2."""
+    if z < _NEAR_ZERO:
+        return Decimal(2) / 5 + z * 2 / 7 + z * z * 2 / 9
+    s = z.sqrt()
+    return (((1 + s) / (1 - s)).ln() - 2 * s - 2 * s * z / 3) / (s * z * z)
 
 
 def fitted(

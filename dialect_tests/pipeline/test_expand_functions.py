@@ -10,7 +10,7 @@ from mlir_sparse import pipeline
 from mlir_sparse._mlir import ir, mlir_context
 from mlir_sparse.loops.operation_index import Seen
 from mlir_sparse.pipeline.functions import expand_functions
-from mlir_sparse.pipeline.machine_vectors import fused_products
+from mlir_sparse.pipeline.machine_vectors import arithmetic_options
 
 RNG = np.random.default_rng(20)
 # Of each function, between which numbers its values are finite, and where digits are lost most easily.
@@ -121,10 +121,59 @@ def test_vectors_of_any_shape_have_the_bits_of_numbers(name: str, kind: str) -> 
         assert y[:24].tobytes() == computed(name, half).tobytes()
 
 
+def computed_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(ms.evaluate("r(i) = pow(x(i), y(i))", x=x, y=y))
+
+
+# Bases, exponents: far apart, exponents that are far from 0, bases near 1, and integers, with which negative bases go.
+POWERS = (
+    lambda n, top: (10.0 ** RNG.uniform(-top, top, n), RNG.uniform(-1, 1, n)),
+    lambda n, top: (RNG.uniform(0.5, 2, n), RNG.uniform(-1000, 1000, n)),
+    lambda n, top: (RNG.uniform(0.999, 1.001, n), RNG.uniform(-7e5, 7e5, n)),
+    lambda n, top: (1 + RNG.uniform(-1e-9, 1e-9, n), RNG.uniform(-7e11, 7e11, n)),
+    lambda n, top: (RNG.uniform(-50, 50, n), RNG.integers(-20, 20, n).astype(float)),
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", range(len(POWERS)))
+def test_powers_lose_less_than_one_unit_of_the_last_place(kind: int, dtype: type) -> None:
+    if dtype is np.float64 and not WIDE:
+        pytest.skip("long double has no more digits than f64 here")
+    x, y = (part.astype(dtype) for part in POWERS[kind](50000, np.log10(np.finfo(dtype).max) - 1))
+    wide = np.longdouble if dtype is np.float64 else np.float64
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(wide), y.astype(wide))
+        rounded = exact.astype(dtype)
+    kept = np.isfinite(rounded) & (rounded != 0)
+    error = np.abs(computed_power(x, y).astype(wide) - exact)[kept] / np.spacing(np.abs(rounded[kept])).astype(wide)
+    assert kept.sum() > 10000
+    assert error.max() < 1, (x[kept][error.argmax()], y[kept][error.argmax()])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ends_of_powers(dtype: type) -> None:
+    """Every pair of zeros, infinities, NaN, odd and even integers, fractions, numbers about 1 and very large ones."""
+    more = (1.5, 3.0, 7.0, 2.0**24 - 1, 2.0**24, 2.0**53 - 1, 2.0**53, 1e300, 0.9999999, 1.0000001)
+    with np.errstate(all="ignore"):
+        ends = np.array([*ENDS, *more, *(-end for end in (*ENDS, *more))], dtype)
+        x, y = (part.ravel() for part in np.meshgrid(ends, ends))
+        wide = np.longdouble if dtype is np.float64 else np.float64
+        exact = np.power(x.astype(wide), y.astype(wide))
+        wanted = exact.astype(dtype)
+    found = computed_power(x, y)
+    special = ~np.isfinite(wanted) | (exact == 0)
+    np.testing.assert_array_equal(found[special], wanted[special])
+    known = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(wanted[known]))
+    least = np.finfo(dtype).smallest_subnormal
+    np.testing.assert_allclose(found[~special], wanted[~special], rtol=4 * np.finfo(dtype).eps, atol=least)
+
+
 def expanded(text: str, fma: str = "true") -> tuple[bool, str]:
     with mlir_context():
         module = ir.Module.parse(text)
-        changed = expand_functions(Seen(module), {"fma": fma})
+        changed = expand_functions(Seen(module), {"fma": fma, "bits": "512"})
         module.operation.verify()
         return changed, str(module)
 
@@ -144,17 +193,19 @@ def test_machines_without_products_rounded_once_call_the_library() -> None:
     assert changed
     assert "math.exp" not in after
     assert "math.fma" in after
+    assert "prefer-vector-width" in after
 
 
 def test_the_pipeline_asks_the_machine() -> None:
     (step,) = (step for step in pipeline.cpu().passes if step.name == "expand-functions")
-    assert step.options == fused_products()
+    assert step.options == arithmetic_options()
 
 
 # Each row is one vector with a mask, or several; functions of entries, of elements that they name, of both.
 STATEMENTS = (
     "y(i) = tanh(A(i,j))",
     "y(i) = A(i,j) * exp(x(j))",
+    "y(i) = A(i,j) * pow(x(j) + 1, 1.5)",
     "y(i) = A(i,j) * log1p(A(i,j) * x(j))",
     "s = expm1(A(i,j))",
     "y(j) = tanh(A(i,j)) * x(j)",
@@ -177,6 +228,7 @@ def test_functions_in_loops_over_entries(statement: str, storage: str, dtype: ty
         terms = {
             "y(i) = tanh(A(i,j))": lambda: np.tanh(dense).sum(1),
             "y(i) = A(i,j) * exp(x(j))": lambda: entries_of(dense, dense * np.exp(x)).sum(1),
+            "y(i) = A(i,j) * pow(x(j) + 1, 1.5)": lambda: entries_of(dense, dense * (x + 1) ** 1.5).sum(1),
             "y(i) = A(i,j) * log1p(A(i,j) * x(j))": lambda: entries_of(dense, dense * np.log1p(dense * x)).sum(1),
             "s = expm1(A(i,j))": lambda: np.expm1(dense).sum(),
             "y(j) = tanh(A(i,j)) * x(j)": lambda: np.tanh(dense).sum(0) * x,

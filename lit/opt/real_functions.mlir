@@ -1,4 +1,4 @@
-// RUN: mlir-sparse opt %s --expand-functions=fma=true | FileCheck %s
+// RUN: mlir-sparse opt %s --expand-functions="fma=true bits=512" | FileCheck %s
 // RUN: mlir-sparse opt %s --expand-functions=fma=false | FileCheck %s --check-prefix=CALLS
 
 // A number and a vector are computed alike: the nearest power of 2, a polynomial, and no call.

@@ -31,6 +31,7 @@ __all__ = [
     "minimum",
     "multiply",
     "operation",
+    "prefer_registers",
     "repeated",
     "select",
     "size_of",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 _ANNOTATION = "loop_annotation"
+_PASSED = "passthrough"
 
 # What `arith.cmpi` calls its comparisons of integers: those with a sign begin with s.
 PREDICATES = {"eq": 0, "ne": 1, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8}
@@ -260,7 +262,22 @@ def keep_scalar(function: ir.Operation) -> None:
         function: a `func.func`.
     """
     # Both of LLVM's vectorizers leave alone what has this attribute; numbers that the code names stay where they are.
-    function.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noimplicitfloat")])
+    _tell_llvm(function, ir.StringAttr.get("noimplicitfloat"))
+
+
+def prefer_registers(function: ir.Operation, bits: int) -> None:
+    """Lets LLVM make vectors as wide as a register is: of many makes it takes half, for loops that wait for memory.
+
+    Args:
+        function: a `func.func` whose loops compute more than they read.
+        bits: the width of a register.
+    """
+    _tell_llvm(function, ir.ArrayAttr.get([ir.StringAttr.get("prefer-vector-width"), ir.StringAttr.get(str(bits))]))
+
+
+def _tell_llvm(function: ir.Operation, attribute: ir.Attribute) -> None:
+    told = list(ir.ArrayAttr(function.attributes[_PASSED])) if _PASSED in function.attributes else []
+    function.attributes[_PASSED] = ir.ArrayAttr.get([*told, attribute])
 
 
 def value_after(

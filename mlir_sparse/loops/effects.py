@@ -63,7 +63,7 @@ _TRAITS: Mapping[str, _Trait] = dict(
         # Integers are not divided: lanes that a mask leaves out are zeros.
         *_rows("arith", "divf", _LANES),
         *_rows("math", "absf absi", _LANES | _CHEAP),
-        *_rows("math", "sqrt floor ceil exp exp2 expm1 log log10 log1p log2 tanh", _LANES),
+        *_rows("math", "sqrt floor ceil exp exp2 expm1 log log10 log1p log2 powf tanh", _LANES),
         *_rows("complex", "add sub mul neg conj", _CHEAP | _PAIRS),
         *_rows("complex", "create re im constant", _CHEAP),
     )

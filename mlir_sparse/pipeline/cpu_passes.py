@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlir_sparse.pipeline.machine_vectors import fused_products, machine_options
+from mlir_sparse.pipeline.machine_vectors import arithmetic_options, machine_options
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
 __all__ = ["cpu", "real_functions"]
@@ -81,6 +81,6 @@ def real_functions() -> Pass:
     return Pass(
         "expand-functions",
         "functions of real numbers are arithmetic, which vectors have: libraries take elements one by one",
-        fused_products(),
+        arithmetic_options(),
         optional=True,
     )

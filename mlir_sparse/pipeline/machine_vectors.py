@@ -8,7 +8,7 @@ from mlir_sparse.machine import cpu_features, cpu_info, machine_profile
 from mlir_sparse.process import settings
 
 __all__ = [
-    "fused_products",
+    "arithmetic_options",
     "machine_name",
     "machine_options",
     "scalar_asked",
@@ -62,12 +62,13 @@ def scalar_asked() -> bool:
 
 def vector_options() -> tuple[tuple[str, bool | int], ...]:
     """Returns what vectors this host has, as options of `register-tile`."""
+    bits, fuses = arithmetic_options()
+    return bits, ("masks", bits == ("bits", 512)), fuses
+
+
+def arithmetic_options() -> tuple[tuple[str, bool | int], ...]:
+    """Returns how wide this host's registers are, and whether it multiplies and adds at once, as options of passes."""
     features, machine = cpu_features(), os.uname().machine
     masks = machine == "x86_64" and {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= features
     bits = 512 if masks else 256 if machine == "x86_64" and "avx2" in features else 128
-    return ("bits", bits), ("masks", masks), *fused_products()
-
-
-def fused_products() -> tuple[tuple[str, bool], ...]:
-    """Returns whether this host multiplies and adds in one operation, as an option of passes."""
-    return (("fma", os.uname().machine in ("aarch64", "arm64") or "fma" in cpu_features()),)
+    return ("bits", bits), ("fma", machine in ("aarch64", "arm64") or "fma" in features)

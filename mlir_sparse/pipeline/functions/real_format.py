@@ -5,6 +5,7 @@ The coefficients are those that `scripts/fit-functions` prints.
 
 from __future__ import annotations
 
+import math
 from decimal import Context, Decimal
 
 from mlir_sparse.classes import dataclass
@@ -27,6 +28,7 @@ class RealFormat:
         exponential: q(r) with exp(r) = 1 + r + r^2/2 + r^3 q(r) where 2 |r| is at most ln 2, that of r^0 first.
         logarithm: g(z) with log(1 + f) = f - f^2/2 + s (f^2/2 + z g(z)), where s = f / (2 + f) and z = s^2, for 1 + f
             between the root of 1/2 and that of 2.
+        logarithm_in_digits: h(z) with log(1 + f) = 2s + s z (2/3 + z h(z)), closer.
     """
 
     bits: int
@@ -34,6 +36,7 @@ class RealFormat:
     bias: int
     exponential: tuple[float, ...]
     logarithm: tuple[float, ...]
+    logarithm_in_digits: tuple[float, ...] = ()
 
     @property
     def rounder(self) -> float:
@@ -49,6 +52,16 @@ class RealFormat:
     def negligible(self) -> float:
         """Returns a number whose square is lost when it is added to it."""
         return 2.0 ** -(self.mantissa + 2)
+
+    @property
+    def root_of_half(self) -> int:
+        """Returns the bits of the root of 1/2: the exponent -1, and the mantissa of the root of 2."""
+        return (self.bias - 1 << self.mantissa) + math.isqrt(2 << 2 * self.mantissa) - (1 << self.mantissa)
+
+    @property
+    def two_thirds(self) -> tuple[float, float]:
+        """Returns 2/3 as a sum of two numbers, the first the nearest of the format."""
+        return self._in_two(_EXACT.divide(Decimal(2), Decimal(3)))
 
     @property
     def ln2_by_exponent(self) -> tuple[float, float]:
@@ -104,6 +117,10 @@ _DOUBLE = RealFormat(
     logarithm=(
         *(0.6666666666666734, 0.39999999999414343, 0.28571428742471283, 0.22222198563743284),
         *(0.18183564858533457, 0.15314035917812444, 0.14796105779095006),
+    ),
+    logarithm_in_digits=(
+        *(0.40000000000002256, 0.28571428570099294, 0.22222222519971668, 0.18181784363051035),
+        *(0.15386757510070365, 0.1325681376083762, 0.13196364306213992),
     ),
 )
 

@@ -11,11 +11,13 @@ from mlir_sparse.pipeline.functions.real_format import FORMATS, RealFormat
 
 __all__ = ["Bits", "Real", "real_format", "where"]
 
-_ORDERED = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5}
-"""What `arith.cmpf` calls comparisons that NaN never fulfils."""
+_PREDICATES = {"==": 1, ">": 2, "<": 4, "!=": 13}
+"""What `arith.cmpf` calls comparisons; NaN fulfils the last one alone."""
 
 
 _FORMATS = {dtype.mlir: form for dtype in DTYPES for form in FORMATS if (dtype.kind, dtype.bits) == ("f", form.bits)}
+
+_WIDEST = max(_FORMATS, key=lambda name: _FORMATS[name].bits)
 
 
 def real_format(kind: ir.Type) -> RealFormat | None:
@@ -109,7 +111,7 @@ class Real:
     def _compared(self, sign: str, other: Real | float) -> ir.Value:
         word = build.word_type()
         truth = _like(self.value.type, ir.IntegerType.get_signless(1))
-        predicate = ir.IntegerAttr.get(word, _ORDERED[sign])
+        predicate = ir.IntegerAttr.get(word, _PREDICATES[sign])
         return build.operation("arith.cmpf", truth, self.value, self._value_of(other), predicate=predicate)
 
     def __add__(self, other: Real | float) -> Real:
@@ -136,9 +138,27 @@ class Real:
     def __gt__(self, other: Real | float) -> ir.Value:
         return self._compared(">", other)
 
+    @property
+    def floor(self) -> Real:
+        """Returns the greatest integers that are not above the numbers."""
+        return self._with("math.floor")
+
+    @property
+    def widened(self) -> Real:
+        """Returns the numbers in the widest format."""
+        return Real(build.operation("arith.extf", _like(self.value.type, ir.Type.parse(_WIDEST)), self.value))
+
+    def narrowed(self, like: Real) -> Real:
+        """Returns the numbers in the format of others, rounded."""
+        return Real(build.operation("arith.truncf", like.value.type, self.value))
+
     def equals(self, other: Real | float) -> ir.Value:
         """Returns whether numbers are equal; NaN equals nothing."""
         return self._compared("==", other)
+
+    def differs(self, other: Real | float) -> ir.Value:
+        """Returns whether numbers differ; NaN differs from all."""
+        return self._compared("!=", other)
 
     def times_plus(self, factor: Real | float, term: Real | float) -> Real:
         """Returns self * factor + term, rounded once."""
@@ -155,7 +175,10 @@ class Real:
         return Bits(build.operation("arith.bitcast", kind, self.value))
 
 
-def where(truth: ir.Value, then: Real | float, otherwise: Real) -> Real:
-    """Returns numbers of one or of the other, as each truth says."""
-    chosen = then if isinstance(then, Real) else otherwise.like(then)
-    return Real(build.select(truth, chosen.value, otherwise.value))
+def where(truth: ir.Value, then: Real | float, otherwise: Real | float) -> Real:
+    """Returns numbers of one or of the other, of which one at least is a Real, as each truth says."""
+    if isinstance(then, Real):
+        other = otherwise if isinstance(otherwise, Real) else then.like(otherwise)
+        return Real(build.select(truth, then.value, other.value))
+    assert isinstance(otherwise, Real)
+    return Real(build.select(truth, otherwise.like(then).value, otherwise.value))
