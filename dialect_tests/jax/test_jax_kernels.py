@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -71,6 +72,17 @@ def test_bad_input_is_refused_by_name() -> None:
         msj.kernel("y(i) = A(i,j) * x(j)", A=np.eye(3))
     with pytest.raises(ms.UnsupportedError, match="but got a comprehension"):
         msj.kernel("def f(float(N) x) -> (y) { y(i) = x(i) }")
+
+
+@pytest.mark.parametrize("kind", ["BCOO", "BCSR", "scipy"])
+def test_sparse_operands_are_refused_by_name(kind: str) -> None:
+    """JAX's own words would be of sequences as elements of arrays."""
+    sparse = importlib.import_module("jax.experimental.sparse")
+    spmv, dense = msj.kernel("y(i) = A(i,j) * x(j)"), jnp.eye(3)
+    given = A.to("scipy") if kind == "scipy" else getattr(sparse, kind).fromdense(dense)
+    for call in (spmv, *([] if kind == "scipy" else [jax.jit(spmv)])):
+        with pytest.raises(ms.OperandError, match=r"expected an array for A, but got .*: pass ms.tensor\(A\)"):
+            call(given, jnp.ones(3))
 
 
 def test_importing_the_package_does_not_import_jax() -> None:

@@ -76,7 +76,7 @@ def test_gradients_of_both_orders(kernel: int, storage: int) -> None:
         return function(A=values * inside, **dict(zip(names, others, strict=True)), **more)
 
     given = [leaf(A.storage.values), *(leaf(RNG.standard_normal(shapes[name])) for name in names)]
-    assert torch.autograd.gradcheck(call, given)
+    assert torch.autograd.gradcheck(call, given, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(call, given)
 
 
@@ -184,6 +184,62 @@ def test_graphs_hold_kernels_as_one_operator() -> None:
         ours = torch.autograd.grad(compiled(v, B), (v, B))
         expected = torch.autograd.grad(spmm(v, B).sin().sum(), (v, B))
         torch.testing.assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("kind", ["csr", "coo", "tensor", "fixed"])
+def test_graphs_break_at_sparse_operands(kind: str) -> None:
+    A, B = matrix(0), leaf(RNG.standard_normal((5, 3)))
+    fixed = {"A": A} if kind == "fixed" else {}
+    spmm = mst.kernel("Y(i,k) = A(i,j) * B(j,k)", **fixed)
+    operand = {
+        "csr": lambda: A.to("torch"),
+        "coo": lambda: A.to("torch").to_sparse_coo(),
+        "tensor": lambda: A,
+        "fixed": lambda: torch.tensor(A.storage.values),
+    }[kind]()
+    held = torch.compile(lambda b: spmm(operand, b).sin().sum(), backend="aot_eager")
+    passed = torch.compile(lambda a, b: spmm(a, b).sin().sum(), backend="aot_eager")
+    expected = (torch.tensor(A.to_numpy()) @ B).sin().sum()
+    (gradient,) = torch.autograd.grad(expected, B)
+    for found in (held(B), passed(operand, B)):
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(torch.autograd.grad(found, B)[0], gradient)
+
+
+def test_transforms_of_functions() -> None:
+    """As of PyTorch's own functions: forward mode, batches, and one inside of the other."""
+    func, A, x = torch.func, matrix(0), torch.tensor(RNG.standard_normal(5))
+    dense, spmv = torch.tensor(A.to_numpy()), mst.kernel("y(i) = tanh(sum(j : A(i,j) * x(j)))")
+    many = torch.stack([x, 2 * x, -x])
+
+    def ours(v: Any) -> Any:
+        return spmv(A, v)
+
+    def theirs(v: Any) -> Any:
+        return torch.tanh(dense @ v)
+
+    for transformed in (
+        lambda f: func.jvp(f, (x,), (many[1],)),
+        lambda f: func.jacfwd(f)(x),
+        lambda f: func.jacrev(f)(x),
+        lambda f: func.hessian(f)(x),
+        lambda f: func.jacfwd(func.jacfwd(f))(x),
+        lambda f: func.vmap(f)(many),
+        lambda f: func.vmap(f, in_dims=1, out_dims=1)(many.T),
+        lambda f: func.vmap(func.jacrev(f))(many),
+        lambda f: func.grad(lambda v: f(v).sum())(x),
+        lambda f: torch.compile(lambda v: func.jvp(f, (v,), (many[1],)), backend="aot_eager")(x),
+    ):
+        torch.testing.assert_close(transformed(ours), transformed(theirs))
+
+
+def test_forward_mode_of_stored_values_of_complex_numbers() -> None:
+    A = ms.tensor(matrix(0).to_numpy() * (1 + 2j), "CSR")
+    spmv = mst.kernel("y(i) = A(i,j) * x(j)", A=A)
+    values, x = torch.tensor(A.storage.values), torch.tensor(RNG.standard_normal(5) + 1j)
+    turned = 1j * values
+    _, tangent = torch.func.jvp(spmv, (values, x), (turned, x))
+    torch.testing.assert_close(tangent, spmv(turned, x) + spmv(values, x))
 
 
 def test_the_operator_passes_pytorchs_own_check() -> None:

@@ -16,6 +16,7 @@ from mlir_sparse.gradients.adjoint_entry import check_differentiable, check_ring
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, TensorVar, tensors_given
 from mlir_sparse.spec import infer_output
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.text.identifiers import by_name
 from mlir_sparse.text.shown_text import PrintedValue
 
@@ -104,6 +105,11 @@ class JaxKernel(PrintedValue):
         return found
 
     def _plain(self, name: str, value: Any) -> Any:
+        if is_sparse_source(value):
+            raise OperandError(
+                f"expected an array for {name}, but got {type(value).__name__}: pass ms.tensor({name}) to kernel() as "
+                f"{name}=, and its storage.values here"
+            )
         if not isinstance(value, SparseTensor):
             return value
         structure = self._structures.get(name)

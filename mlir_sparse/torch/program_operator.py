@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
@@ -12,7 +13,7 @@ from mlir_sparse.gradients import DifferentiableProgram
 from mlir_sparse.tensor.borders.foreign_arrays import torch_array
 from mlir_sparse.tensor.borders.torch_sparse import import_torch, strided_tensor
 
-__all__ = ["numbered", "program_operator", "registered", "traced_key"]
+__all__ = ["numbered", "program_function", "program_operator", "registered", "traced_key"]
 
 _PROGRAMS: WeakValueDictionary[str, DifferentiableProgram] = WeakValueDictionary()
 _KERNELS: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -60,9 +61,7 @@ def program_operator() -> Any:
     torch = import_torch()
 
     def run(key: str, operands: list[Any]) -> list[Any]:
-        program = _program(key)
-        arrays = [torch_array(operand.detach().contiguous()) for operand in operands]
-        return [strided_tensor(torch, array) for array in program(arrays)]
+        return _results(torch, key, operands)
 
     def shapes(key: str, operands: list[Any]) -> list[Any]:
         program = _program(key)
@@ -81,6 +80,12 @@ def program_operator() -> Any:
     return made
 
 
+def _results(torch: Any, key: str, operands: Sequence[Any]) -> list[Any]:
+    program = _program(key)
+    arrays = [torch_array(operand.detach().contiguous()) for operand in operands]
+    return [strided_tensor(torch, array) for array in program(arrays)]
+
+
 def torch_dtype(torch: Any, program: DifferentiableProgram, name: str) -> Any:
     """Returns the element type of a result, as PyTorch's."""
     return getattr(torch, program.dtype_of(name).numpy_name)
@@ -93,16 +98,100 @@ def _keep(ctx: Any, inputs: tuple[str, list[Any]], output: list[Any]) -> None:
 
 
 def _backward(torch: Any, operator: Any, ctx: Any, grads: list[Any]) -> tuple[None, list[Any]]:
-    program, operands = ctx.program, ctx.saved_tensors
-    needed = [name for name, needs in zip(program.inputs, ctx.needs_input_grad[1], strict=True) if needs]
+    apply = partial(_applied, operator)
+    return None, _derivatives(torch, apply, ctx.program, ctx.saved_tensors, ctx.needs_input_grad[1], grads)
+
+
+def _applied(operator: Any, key: str, *operands: Any) -> Any:
+    return operator(key, list(operands))
+
+
+def _derivatives(
+    torch: Any, apply: Any, program: DifferentiableProgram, operands: Any, needs: Any, grads: Any
+) -> list[Any]:
+    """Returns the derivative of each operand that needs one, given those of the results; None for other operands."""
+    needed = [name for name, wanted in zip(program.inputs, needs, strict=True) if wanted]
     adjoint, given = program.adjoint(needed)
     if adjoint is None:  # the results are constant nearly everywhere
-        return None, [None] * len(operands)
+        return [None] * len(operands)
+    cotangents = _filled(torch, program, operands, grads)
+    found = dict(zip(given, apply(registered(adjoint), *operands, *cotangents), strict=True))
+    return [found.get(name) for name in program.inputs]
+
+
+def _filled(torch: Any, program: DifferentiableProgram, operands: Any, grads: Any) -> list[Any]:
+    """Returns derivatives by results, zeros in place of None."""
     missing = any(grad is None for grad in grads)
     sizes = program.result_shapes([tuple(one.shape) for one in operands]) if missing else [()] * len(grads)
-    cotangents = [
+    return [
         torch.zeros(size, dtype=torch_dtype(torch, program, name)) if grad is None else grad
         for grad, size, name in zip(grads, sizes, program.outputs.values(), strict=True)
     ]
-    found = dict(zip(given, operator(registered(adjoint), [*operands, *cotangents]), strict=True))
-    return None, [found.get(name) for name in program.inputs]
+
+
+def _tangents(torch: Any, apply: Any, program: DifferentiableProgram, operands: Any, given: Any) -> tuple[Any, ...]:
+    """Returns the tangents of results, given those of operands: forward mode.
+
+    The adjoint is linear in the derivatives of the results, and its own adjoint by these takes tangents to tangents.
+    """
+    moved = [name for name, tangent in zip(program.inputs, given, strict=True) if tangent is not None]
+    zeros = _filled(torch, program, operands, [None] * len(program.outputs))
+    adjoint, names = program.adjoint(moved)
+    if adjoint is None:
+        return tuple(zeros)
+    wanted = adjoint.inputs[len(operands) :]
+    forward, found = adjoint.adjoint(list(wanted))
+    if forward is None:
+        return tuple(zeros)
+    tangents = dict(zip(program.inputs, given, strict=True))
+    results = apply(registered(forward), *operands, *zeros, *[tangents[name] for name in names])
+    by_result = dict(zip(found, results, strict=True))
+    return tuple(by_result.get(name, zero) for name, zero in zip(wanted, zeros, strict=True))
+
+
+@cache
+def program_function() -> Any:
+    """Returns the operator as a function of autograd, for calls outside of graphs: `apply(key, *operands)`.
+
+    PyTorch gives its own operators reverse mode alone, zeros in forward mode, and no batches. This has all of them, so
+    that `torch.func` may take kernels.
+    """
+    torch, operator = import_torch(), program_operator()
+    plain = (torch.Tensor, torch.nn.Parameter)  # others stand for tensors, and the operator knows them
+
+    class ProgramFunction(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """A program."""
+
+        @staticmethod
+        def forward(key: str, *operands: Any) -> tuple[Any, ...]:
+            if all(type(one) in plain and one.device.type == "cpu" for one in operands):
+                return tuple(_results(torch, key, operands))
+            return tuple(operator(key, list(operands)))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.program = _program(inputs[0])
+            ctx.save_for_backward(*inputs[1:])
+            ctx.save_for_forward(*inputs[1:])
+            ctx.set_materialize_grads(False)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+            needs = ctx.needs_input_grad[1:]
+            return None, *_derivatives(torch, ProgramFunction.apply, ctx.program, ctx.saved_tensors, needs, grads)
+
+        @staticmethod
+        def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
+            return _tangents(torch, ProgramFunction.apply, ctx.program, ctx.saved_tensors, tangents)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, key: str, *operands: Any) -> Any:
+            def part(at: int) -> list[Any]:
+                pairs = zip(operands, in_dims[1:], strict=True)
+                return [one if dim is None else one.select(dim, at) for one, dim in pairs]
+
+            found = [ProgramFunction.apply(key, *part(at)) for at in range(info.batch_size)]
+            results = tuple(map(torch.stack, zip(*found, strict=True)))
+            return results, (0,) * len(results)
+
+    return ProgramFunction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from mlir_sparse.tensor.borders.foreign_arrays import is_torch, is_torch_sparse
 from mlir_sparse.tensor.borders.torch_sparse import import_torch
 from mlir_sparse.text.identifiers import by_name
 from mlir_sparse.text.shown_text import PrintedValue
-from mlir_sparse.torch.program_operator import numbered, program_operator, registered, traced_key
+from mlir_sparse.torch.program_operator import numbered, program_function, program_operator, registered, traced_key
 from mlir_sparse.torch.torch_operands import (
     StructuresOfTorch,
     as_torch_sparse,
@@ -101,7 +102,8 @@ class TorchKernel(PrintedValue):
     def __init__(self, notation: Assignment | Comprehension, out: Any, fixed: Mapping[str, Any]) -> None:
         self._given = (notation, out, dict(fixed))
         self._torch = import_torch()
-        self._operator = program_operator()
+        self._operator, self._function = program_operator(), program_function()
+        self._computed = _untraced()  # made here: a graph cannot make it
         self.notation, self._out = notation, out
         self._inputs = tensors_given(notation)
         self._structures_of = StructuresOfTorch()
@@ -146,15 +148,23 @@ class TorchKernel(PrintedValue):
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
         """Computes the result, or a tuple of several."""
-        given = self._bound(operands, named)
-        if self._torch.compiler.is_compiling():
-            return self._traced(given)
-        values, structures = self._values(given)
+        if self._torch.compiler.is_compiling() and self._may_trace(operands, named):
+            return self._traced(self._bound(operands, named))
+        return self._computed(self, operands, named)
+
+    def computed(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Computes the same outside of graphs."""
+        values, structures = self._values(self._bound(operands, named))
         program = self._program(values, structures)
-        results = self._operator(program.key, values)
+        results = self._function.apply(program.key, *values)
         targets = program.outputs.values()
         found = [self._returned(program, name, value) for name, value in zip(targets, results, strict=True)]
         return found[0] if isinstance(self.notation, Assignment) else tuple(found)
+
+    def _may_trace(self, operands: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+        """Returns whether a graph may hold a call: it has no sparse tensors, and zeros as tangents of operators."""
+        forward = self._torch.autograd.forward_ad._current_level >= 0
+        return not forward and not any(map(_is_sparse, (*operands, *named.values())))
 
     def _traced(self, given: list[Any]) -> Any:
         """Computes the result in a graph, where the program is found by element types alone."""
@@ -314,6 +324,16 @@ class TorchKernel(PrintedValue):
         if structure is None or isinstance(self._out, SparseTensor):
             return value
         return as_torch_sparse(structure, value)
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, SparseTensor) or is_torch_sparse(value)
+
+
+@cache
+def _untraced() -> Any:
+    """Returns `computed`, into which `torch.compile` does not look: it has no sparse tensors."""
+    return import_torch().compiler.disable(TorchKernel.computed)
 
 
 def _dtype(name: str, value: Any) -> DType:

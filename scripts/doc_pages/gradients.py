@@ -53,8 +53,9 @@ print(A.with_values([5.0, 7.0]).to_numpy())
 """
 TORCH = """`ms.torch.kernel` makes a statement a function of PyTorch's tensors: strided ones, sparse ones in the
 layouts COO, CSR, CSC, BSR and BSC, and stored values on the structure of a SparseTensor that is given when the kernel
-is made. Gradients are differentiable themselves. Its program is one custom operator, so that `torch.compile` keeps
-calls with strided tensors in its graph; calls with sparse ones break the graph. A result that is sparse comes as
+is made. Gradients are differentiable themselves, forward mode is there too, and `torch.func` transforms calls, batches
+one element at a time. Its program is one custom operator, so that `torch.compile` keeps calls with strided tensors in
+its graph; calls with sparse ones break the graph. A result that is sparse comes as
 PyTorch's sparse tensor; `out=P` with a SparseTensor computes the stored entries of P alone, and returns their values.
 Kernels run on the processor: tensors on a GPU are refused."""
 SPMM = """
