@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.as_array import as_array
 
 da = pytest.importorskip("dask.array")
 
@@ -75,6 +76,38 @@ def test_operations_on_tensors_as_chunks(name: str) -> None:
     shown = computed.to_numpy() if isinstance(computed, ms.SparseTensor) else np.asarray(computed)
     assert found.shape == np.shape(wanted)
     np.testing.assert_allclose(shown, wanted, rtol=1e-12)
+
+
+BESIDE: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "product": (lambda A, T: A * T, D * E),
+    "product from the left": (lambda A, T: T * A, D * E),
+    "difference": (lambda A, T: T - A, E - D),
+    "quotient": (lambda A, T: T / (A + 1), E / (D + 1)),
+    "comparison": (lambda A, T: T <= A, E <= D),
+    "equal": (lambda A, T: T == A, E == D),
+    "unequal to an array": (lambda A, T: da.ones((40, 30), chunks=7) != T, E != 1),
+    "matrix product": (lambda A, T: A @ T.T, D @ E.T),
+    "matrix product from the left": (lambda A, T: T.T @ A, E.T @ D),
+    "times a vector": (lambda A, T: T @ da.arange(30, chunks=7), E @ np.arange(30)),
+    "ufunc": (lambda A, T: np.maximum(T, A), np.maximum(E, D)),
+    "two results": (lambda A, T: np.divmod(T, A + 1)[1], np.divmod(E, D + 1)[1]),
+    "outer": (lambda A, T: np.multiply.outer(T[0], A[1]), np.multiply.outer(E[0], D[1])),
+    "joined": (lambda A, T: np.concatenate([T, A, D]), np.concatenate([E, D, D])),
+    "tensordot": (lambda A, T: np.tensordot(T, A, axes=((0,), (0,))), E.T @ D),
+    "chosen": (lambda A, T: np.where(A > 3, A, T), np.where(D > 3, D, E)),
+    "with a fill value": (lambda A, T: T.with_fill(2.0) + A, np.where(E == 0, 2, E) + D),
+    "its reverse": (lambda A, T: A * T.with_fill(2.0), np.where(E == 0, 2, E) * D),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_tensors_beside_dask_arrays_give_dask_arrays(name: str) -> None:
+    operation, wanted = BESIDE[name]
+    found = operation(da.from_array(ms.tensor(D, "CSR"), chunks=(10, 15)), ms.tensor(E, "CSR"))
+    assert isinstance(found, da.Array), "nothing runs before it is asked for"
+    assert found.shape == np.shape(wanted)
+    assert found.dtype == np.asarray(wanted).dtype
+    np.testing.assert_allclose(as_array(found.compute(scheduler="threads")), wanted, rtol=1e-12)
 
 
 def test_its_size_is_that_of_its_buffers() -> None:

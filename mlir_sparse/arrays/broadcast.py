@@ -8,10 +8,10 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.flat_places import Array
-from mlir_sparse.compile.chunked_operands import is_in_chunks
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 
 __all__ = ["broadcast_shape", "diagonal_of", "squeezed", "stretched", "without_axes"]
 

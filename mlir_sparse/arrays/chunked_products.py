@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.broadcast import Labels
-from mlir_sparse.compile.chunked_operands import is_in_chunks
 from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 
 __all__ = ["check_in_chunks"]
 
@@ -38,8 +38,8 @@ def check_in_chunks(
             )
     if isinstance(out, np.ndarray):
         raise OperandError(
-            "expected the storage of the result for out=, but got an array: leave it out, and write the dask.array to "
-            "it by `dask.array.store`"
+            "expected the storage of the result for out=, but got an array: leave it out, and write what is "
+            "computed to it, `out[...] = found.compute()`"
         )
     if limited or by_columns:
         given = "limit in optimize=" if limited else 'order="F"'

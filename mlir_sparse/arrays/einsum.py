@@ -15,7 +15,7 @@ from mlir_sparse.arrays.contraction import are_plain, cast, common_type, contrac
 from mlir_sparse.arrays.contraction_path import ContractionPath, JoinStep, planned_path, steps_of
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.chunked_operands import is_in_chunks, type_in_chunks
+from mlir_sparse.compile.chunked_operands import type_in_chunks
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.compile.definitions.filled_operands import definition_beside
 from mlir_sparse.dtypes import numpy_dtype
@@ -26,6 +26,7 @@ from mlir_sparse.notation.einsum_strings import EinsumSubscripts, einsum_text, p
 from mlir_sparse.process import settings
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import FilledTensor
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 
 __all__ = ["einsum", "einsum_path"]
 

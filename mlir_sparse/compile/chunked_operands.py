@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, cast
@@ -16,27 +16,16 @@ from mlir_sparse.notation import Assignment, Comprehension, Semiring
 from mlir_sparse.plan.schedule import STATIC
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import KernelSpec
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 
 __all__ = [
     "called_in_chunks",
     "evaluated_in_chunks",
     "explained_in_chunks",
-    "has_chunks",
-    "is_in_chunks",
     "refuse_chosen_way",
     "type_in_chunks",
     "with_types_of_chunks",
 ]
-
-
-def is_in_chunks(value: object) -> bool:
-    """Returns whether an operand is a collection of Dask, without importing it."""
-    return hasattr(type(value), "__dask_graph__")
-
-
-def has_chunks(values: Iterable[object]) -> bool:
-    """Returns whether some operand is a collection of Dask."""
-    return any(map(is_in_chunks, values))
 
 
 def with_types_of_chunks(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,8 +141,8 @@ def explained_in_chunks(
 def _refuse_array(out: Any) -> None:
     if out is not None:
         raise OperandError(
-            f"expected no out= for a call with dask.arrays, but got {type(out).__name__}: leave it out, and write the "
-            "dask.array to it by `dask.array.store`"
+            f"expected no out= for a call with dask.arrays, but got {type(out).__name__}: leave it out, and "
+            "write what is computed to it, `out[...] = found.compute()`"
         )
 
 

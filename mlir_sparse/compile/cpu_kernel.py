@@ -13,7 +13,7 @@ import numpy as np
 from mlir_sparse import _native, runtime
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.call_limits import check_static, fitting, repeated
-from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks, has_chunks, refuse_chosen_way
+from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks, refuse_chosen_way
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build, Stage
@@ -31,6 +31,7 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents, warn_of_dense
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.borders.dask_arrays import has_chunks
 from mlir_sparse.text.shown_text import ShownText
 
 if TYPE_CHECKING:

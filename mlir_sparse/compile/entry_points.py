@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, has_chunks, with_types_of_chunks
+from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, with_types_of_chunks
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import (
@@ -48,6 +48,7 @@ from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
 from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output, storage_instead
+from mlir_sparse.tensor.borders.dask_arrays import has_chunks
 from mlir_sparse.text.identifiers import by_name
 
 __all__ = ["STAGES", "Kernel", "Stage", "StatementCompiler", "compile", "evaluate", "parse"]

@@ -26,6 +26,7 @@ from mlir_sparse.spec import bind, bind_parameters, check_names, index_lengths
 from mlir_sparse.spec.made_types import made_types
 from mlir_sparse.spec.variable_ranges import Ranges
 from mlir_sparse.tensor import SparseTensor, to_device
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 
 __all__ = ["bound_operands", "made_account", "made_operand", "makes_operands", "shifted_places", "with_made_operands"]
 
@@ -50,7 +51,7 @@ def shifted_places(gather: ShiftedGather, value: Any) -> Any:
         OperandError: for a tensor on a device, and for what is no data, as a source of parts.
         CoordinatesError: for places that 64 bits do not hold.
     """
-    if hasattr(type(value), "__dask_graph__"):
+    if is_in_chunks(value):
         return value.astype(INTEGER.numpy) * gather.factor + gather.constant
     if is_on_device(value):
         raise OperandError(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.compile.call_limits import repeated
-from mlir_sparse.compile.chunked_operands import has_chunks
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build
 from mlir_sparse.compile.cpu_kernel import Kernel
@@ -23,6 +22,7 @@ from mlir_sparse.plan.vector_uses import VectorUse, vector_uses
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import KernelSpec, in_order
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.dask_arrays import has_chunks
 from mlir_sparse.text.shown_text import ShownText
 
 __all__ = ["switching"]

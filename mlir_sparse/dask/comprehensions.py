@@ -148,8 +148,8 @@ def _prepared(
         isinstance(out, Mapping) and any(isinstance(o, np.ndarray) for o in out.values())
     ):
         raise OperandError(
-            "expected the storage of results for out=, but got an array: leave it out, and write the dask.array to it "
-            "by `dask.array.store`"
+            "expected the storage of results for out=, but got an array: leave it out, and write what is computed to "
+            "it, `out[...] = found.compute()`"
         )
     return statements_in_parts(comprehension, given, out, ring, optimize, _parts_of)
 

@@ -80,7 +80,7 @@ def evaluate(
     if isinstance(out, np.ndarray):
         raise OperandError(
             'expected the storage of the result for out=, such as "dense", but got an array: leave it out, and write '
-            "the dask.array to it by `dask.array.store`"
+            "what is computed to it, `out[...] = found.compute()`"
         )
     wanted = [along] if isinstance(along, str) else along
     if wanted is not None and not wanted:

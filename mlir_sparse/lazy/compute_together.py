@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.chunked_operands import evaluated_in_chunks, is_in_chunks
+from mlir_sparse.compile.chunked_operands import evaluated_in_chunks
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_build import may_gain
@@ -26,6 +26,7 @@ from mlir_sparse.lazy.recorded_statements import StatementForm
 from mlir_sparse.lazy.recorded_values import OperandValue, Recorded, StatementValue
 from mlir_sparse.notation import Access, Assignment, Comprehension, Parameter, replace_accesses, walk
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 from mlir_sparse.tensor.sketch_of import rounded_sketch
 
 __all__ = ["compute", "kernel_of", "recorded"]

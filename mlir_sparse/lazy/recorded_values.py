@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.compile.chunked_operands import is_in_chunks, type_in_chunks
+from mlir_sparse.compile.chunked_operands import type_in_chunks
 from mlir_sparse.compile.definitions.defined_tensor import DefinedTensor
 from mlir_sparse.compile.definitions.derived_operands import DerivedOperand, MadeOperand
 from mlir_sparse.compile.definitions.filled_operands import definition_of
@@ -36,6 +36,7 @@ from mlir_sparse.notation import (
 )
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import FilledTensor, SparseTensor
+from mlir_sparse.tensor.borders.dask_arrays import is_in_chunks
 
 __all__ = [
     "ArrayView",

@@ -10,6 +10,7 @@ import numpy as np
 
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
+from mlir_sparse.tensor.borders.dask_arrays import applied_by_dask, has_chunks, register_chunks
 from mlir_sparse.tensor.python_operators import array_namespace, perform
 
 __all__ = ["FilledMethods"]
@@ -34,12 +35,17 @@ class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if any(map(_outranks, inputs)):
             return NotImplemented  # lazy expressions and defined tensors say what they take
+        if has_chunks(inputs):
+            return applied_by_dask(ufunc, method, inputs, options)
         return perform("filled_ufunc", ufunc, method, *inputs, **options)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
         if any(_priority(kind) > FilledMethods.__array_priority__ for kind in types):
+            return NotImplemented
+        if any(hasattr(kind, "__dask_graph__") for kind in types):
+            register_chunks(*(kind for kind in types if hasattr(kind, "with_fill")))
             return NotImplemented
         return perform("filled_function", function, arguments, options)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mlir_sparse.errors import OperandError, SparseError, UnsupportedError
 from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
+from mlir_sparse.tensor.borders.dask_arrays import applied_by_dask, has_chunks, register_chunks
 from mlir_sparse.tensor.borders.dense_arrays import is_array_source
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 
@@ -80,6 +81,8 @@ def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
         return perform("elementwise", ufunc, operands)  # no other class has a say
     if any(_refuses(operand) for operand in operands):
         return NotImplemented
+    if has_chunks(operands):
+        return applied_by_dask(ufunc, "__call__", operands, {})
     if len(operands) == 2 and isinstance(operands[0], Operators):
         found = _by_the_other(ufunc, *operands)
         if found is not NotImplemented:
@@ -90,6 +93,8 @@ def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
 def _product(left: Any, right: Any) -> Any:
     if _refuses(left) or _refuses(right):
         return NotImplemented
+    if has_chunks((left, right)):
+        return applied_by_dask(np.matmul, "__call__", (left, right), {})
     if isinstance(left, Operators) and (_outranks(type(right)) or not is_array_source(right)):
         found = _by_the_other(np.matmul, left, right)
         if found is not NotImplemented:
@@ -136,6 +141,8 @@ def _has_own_functions(operand: Any) -> bool:
 
 
 def _ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    if has_chunks(inputs):
+        return applied_by_dask(ufunc, method, inputs, options)
     for operand in inputs:
         if type(operand) is not np.ndarray and not isinstance(operand, Operators) and _has_own_functions(operand):
             found = operand.__array_ufunc__(ufunc, method, *inputs, **options)
@@ -197,6 +204,9 @@ class Operators(AsSequences):
     ) -> Any:
         if any(map(_outranks, types)):
             return NotImplemented  # NumPy asks the others
+        if any(hasattr(kind, "__dask_graph__") for kind in types):
+            register_chunks(*(kind for kind in types if issubclass(kind, Operators)))
+            return NotImplemented  # Dask computes functions of NumPy on tensors beside its arrays
         return perform("function", function, arguments, options)
 
     __add__, __radd__ = _methods(np.add)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlir_sparse.compile import exploring
 from mlir_sparse.compile.call_limits import check_static
-from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks, has_chunks
+from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks
 from mlir_sparse.compile.compiled_kernel import CompiledKernel, Result, StatementKernel
 from mlir_sparse.compile.comprehension.comprehension_operands import check_given, declared_shapes, wanted_outputs
 from mlir_sparse.compile.comprehension.comprehension_optimizer import CompileStatement, PreparedSteps, optimized
@@ -48,6 +48,7 @@ from mlir_sparse.spec.size_symbols import bound, solve_sizes, waits_for
 from mlir_sparse.spec.statement_shapes import RangedStatement, with_made_shapes, with_ranges
 from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor.borders.dask_arrays import has_chunks
 from mlir_sparse.text.shown_text import ShownText
 
 if TYPE_CHECKING:
