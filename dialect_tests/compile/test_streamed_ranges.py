@@ -91,13 +91,13 @@ def test_what_cannot_be_read_so_says_why() -> None:
 def test_memory_is_any_whole_number_and_parts_any_sparse_arrays() -> None:
     sp = pytest.importorskip("scipy.sparse")
     parts = [sp.csr_array(D[:1000]), sp.csr_array(D[1000:])]
-    for memory in (1e5, np.int64(100_000), "0.1 MB", "1."):
+    for memory in (1e5, np.int64(100_000), "0.1 MB", "1e5", "1."):
         given = {"A": ms.source(parts), "x": x, "memory": memory}
         if memory == "1.":
             with pytest.raises(ms.TooLargeError):
                 ms.stream("y(i) = A(i,j) * x(j)", **given)
         else:
             np.testing.assert_allclose(ms.stream("y(i) = A(i,j) * x(j)", **given), D @ x)
-    for wrong in (1.5, np.nan, np.inf, -1, True, "1..5MB", ".", "1e6", None):
+    for wrong in (1.5, np.nan, np.inf, -1, True, "1..5MB", ".", "1e", "1e-3", None):
         with pytest.raises(ms.OperandError, match="expected memory as a number of bytes"):
             ms.stream("y(i) = A(i,j) * x(j)", A=ms.source(parts), x=x, memory=wrong)

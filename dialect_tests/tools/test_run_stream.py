@@ -52,6 +52,14 @@ def test_what_cannot_be_is_refused(more: list[str], message: str, folder: Path) 
     assert message in ran.stderr
 
 
+@pytest.mark.parametrize("memory", ["8KiB", "8e3"])
+def test_a_file_that_is_not_there_is_named(memory: str, folder: Path) -> None:
+    files = ["-i", f"A={folder / 'nothing'}", "-i", f"x={folder / 'x.ttx'}"]
+    ran = CliRunner().invoke(main, ["run", SPMV, *files, "--memory", memory])
+    assert ran.exit_code in (1, 2)
+    assert "nothing: No such file" in ran.stderr
+
+
 def test_of_several_text_files_the_largest_is_read_in_parts(folder: Path) -> None:
     files = ["-i", f"x={folder / 'x.ttx'}", "-i", f"A={folder / 'a.mtx'}", "-o", f"y={folder / 'y.ttx'}"]
     ran = CliRunner().invoke(main, ["run", SPMV, *files, "--memory", "8KiB"])

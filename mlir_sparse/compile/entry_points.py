@@ -343,9 +343,9 @@ def evaluate(
         if known is not None:
             return known(out=out if isinstance(out, np.ndarray) else None, **named)
     given = by_name(named, tensors)
+    asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
+    asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
-        asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
-        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         with importing():
             from mlir_sparse.compile.definitions.filled_operands import evaluate_filled  # for fill values only
 
@@ -354,8 +354,6 @@ def evaluate(
         options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
         return evaluated_in_chunks(parsed_with(text, given), given, out, semiring, options)
     if reads_defined(named, tensors) and not isinstance(text, Alternative):
-        asked = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
-        asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
         statement = parsed_with(text, given)
         given = given if isinstance(statement, Comprehension) else with_made_operands(statement, given, out)
         with importing():

@@ -20,7 +20,7 @@ _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
 
 
-_AMOUNT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*([A-Za-z]*)")
+_AMOUNT = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]\+?[0-9]{1,2})?)\s*([A-Za-z]*)")
 _UNITS = {
     "": 1,
     "b": 1,

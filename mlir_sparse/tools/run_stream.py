@@ -35,6 +35,8 @@ def execute_in_parts(job: Job, memory: str, report: Report) -> None:
     _refuse_options(job)
     check_outputs(job)
     files = job.sources.files
+    for path in files.values():
+        path.stat()  # one that is not there is named, in place of what was found among the others
     in_parts = [name for name, path in files.items() if _is_in_parts(path)]
     texts = [name for name, path in files.items() if path.is_file() and is_read_in_blocks(str(path))]
     if not in_parts and not texts:

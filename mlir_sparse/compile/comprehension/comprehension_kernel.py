@@ -293,9 +293,8 @@ class ComprehensionKernel(CompiledKernel):
         if self._sketches is None and self._static is not None:
             return None
         with self._lock:
-            prepared = list(self._prepared.values())
-        if prepared:
-            return prepared[-1]
+            if self._prepared:
+                return list(self._prepared.values())[-1]
         if self._sketches is None or self._unknown():
             return None
         shapes = zip(self._inputs, self._sketches.sketches, strict=True)
@@ -368,8 +367,8 @@ class ComprehensionKernel(CompiledKernel):
     def explain(self, /, *operands: Any, **named: Any) -> str:
         """Returns an account of each statement: of those that a call on data runs, or of the last call's without."""
         if has_chunks((*operands, *named.values())):
-            bind = self._bind(operands, named)
-            return ShownText(explained_in_chunks(self._text, self.types, bind, self._compile.options))
+            told = explained_in_chunks(self._text, self.types, self._bind(operands, named), self._compile.options)
+            return ShownText(told)
         parts = [str(self.comprehension)] if self.comprehension.name else []
         given = operands or named
         planned = self.steps_for(self._values(self._bind(operands, named)), {}) if given else self._planned()
