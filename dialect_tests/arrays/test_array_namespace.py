@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -66,6 +67,26 @@ def test_reductions_without_nan(name: str) -> None:
             for axis in (None, *range(array.ndim)):
                 same(lambda x, f=function, a=axis: getattr(np, f)(x, axis=a), array)
                 same(lambda x, f=function, a=axis: getattr(np, f)(x, axis=a, keepdims=True), array)
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 0.9])
+@pytest.mark.parametrize("shape", [(5, 7), (1, 3), (6, 1), (2, 3, 4)])
+def test_positions_without_nan(shape: tuple[int, ...], share: float) -> None:
+    random = np.random.default_rng(7)
+    array = random.integers(-3, 4, shape) * (random.random(shape) < 0.5).astype(float)
+    array[random.random(shape) < share] = np.nan
+    array[random.random(shape) < 0.1] = random.choice([-np.inf, np.inf])
+    for function in (np.nanargmax, np.nanargmin):
+        for axis, keepdims in itertools.product((None, *range(-array.ndim, array.ndim)), (False, True)):
+            options = {"axis": axis, "keepdims": keepdims}
+            try:
+                expected = function(array, **options)
+            except ValueError as error:
+                with pytest.raises(ms.ExtentError, match=str(error)):
+                    function(ms.tensor(array), **options)
+            else:
+                same(lambda x, f=function, o=options: f(x, **o), array)
+                assert np.array_equal(np.asarray(function(ms.tensor(array, "COO"), **options)), expected)
 
 
 @pytest.mark.parametrize("name", ["matrix", "nan", "cube", "vector"])

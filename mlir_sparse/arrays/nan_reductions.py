@@ -15,9 +15,13 @@ from mlir_sparse.arrays.elementwise import map_entries
 from mlir_sparse.arrays.grouped_entries import grouped
 from mlir_sparse.arrays.ordered_entries import median
 from mlir_sparse.dtypes import numpy_dtype
+from mlir_sparse.errors import ExtentError
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["nancumulative", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+__all__ = [
+    *("nanargmax", "nanargmin", "nancumulative", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod", "nanstd"),
+    *("nansum", "nanvar"),
+]
 
 
 def _has_nan(a: SparseTensor) -> bool:
@@ -88,6 +92,26 @@ def nanmax(a: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
 def nanmin(a: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Returns the smallest element over axes, without NaN; NaN of none, with NumPy's warning."""
     return _extreme(a, np.minimum, np.inf, axis, keepdims)
+
+
+def _position(a: SparseTensor, largest: bool, axis: Any, keepdims: bool) -> Any:
+    if np.any(np.asarray(_counts(a, axis, keepdims)) == 0):
+        raise ExtentError("expected an element that is no NaN to find a position in, but got All-NaN slice encountered")
+    return reductions.position(largest, _with(a, -np.inf if largest else np.inf), axis, keepdims=keepdims)
+
+
+def nanargmax(a: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Returns the first position of the largest element, as `np.argmax`, without NaN.
+
+    Raises:
+        ExtentError: of nothing but NaN; a ValueError, as NumPy's.
+    """
+    return _position(a, True, axis, keepdims)
+
+
+def nanargmin(a: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Returns the first position of the smallest element, likewise."""
+    return _position(a, False, axis, keepdims)
 
 
 def nanvar(a: SparseTensor, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:

@@ -120,6 +120,8 @@ FUNCTIONS: dict[str, Function] = {
     "np.nansum": nan_reductions.nansum,
     "np.nanprod": nan_reductions.nanprod,
     "np.nanmean": nan_reductions.nanmean,
+    "np.nanargmax": nan_reductions.nanargmax,
+    "np.nanargmin": nan_reductions.nanargmin,
     "np.nanmax": nan_reductions.nanmax,
     "np.nanmin": nan_reductions.nanmin,
     "np.nanvar": nan_reductions.nanvar,
