@@ -128,6 +128,13 @@ def test_operands_that_do_not_fit_are_refused_in_the_call(case: str) -> None:
         call(ms.compile("y(i) = A(i,j) * x(j)", A=T, x=x))
 
 
+def test_the_way_out_of_a_cut_that_cannot_be_is_another() -> None:
+    with pytest.raises(ms.UnsupportedError, match=r"keeps a place(.|\n)*so rechunk an operand along j"):
+        ms.evaluate("p(j) = argmax(i : A(i,j))", A=_parts())
+    found = ms.evaluate("p(j) = argmax(i : A(i,j))", A=_parts(chunks=(-1, 9)))
+    np.testing.assert_array_equal(_computed(found), D.argmax(axis=0))
+
+
 def test_what_pieces_would_not_do_alike_is_refused() -> None:
     text = "y(i) = A(i,j) * x(j)"
     for options in ({"deterministic": True}, {"schedule": "lanes=8"}):

@@ -21,7 +21,10 @@ from mlir_sparse.plan.statement_cuts import StatementCut, cuts
 from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.spec import index_ends
 
-__all__ = ["CutChoice", "chunks_wanted", "cut_choices", "extents_of"]
+__all__ = ["NO_CHUNKS", "CutChoice", "chunks_wanted", "cut_choices", "extents_of"]
+
+NO_CHUNKS = "no operand comes in chunks along it"
+"""Why there is no cut along a variable that has a legal one."""
 
 _DIMENSIONS = 3
 """Cuts along more variables at once have no use that is known: products of matrices have three."""
@@ -100,7 +103,7 @@ def cut_choices(
             _check_given(cut, operands, statement)
             found = _bounds_along(cut, operands, extents_of(operands, statement))
             if found is None:
-                reasons.append(f"{cut.variable}: no operand comes in chunks along it")
+                reasons.append(f"{cut.variable}: {NO_CHUNKS}")
             else:
                 bounds[cut.variable] = found
     choices = list[CutChoice]()

@@ -17,6 +17,7 @@ from mlir_sparse.compile.statement_optimizer import check_optimize
 from mlir_sparse.compile.statement_pieces import values_and_update
 from mlir_sparse.dask.array_chunks import type_of_chunks
 from mlir_sparse.dask.comprehensions import EvaluateStatement, evaluate_in_turn, lines_in_turn
+from mlir_sparse.dask.cut_choice import NO_CHUNKS
 from mlir_sparse.dask.pieced_statements import ways
 from mlir_sparse.dask.target_slices import in_target_slices, refuse_other_targets
 from mlir_sparse.encoding import TensorType
@@ -154,8 +155,15 @@ def _evaluate_one(
     if not found and all(np.ndim(value) == 0 for value in operands.values()):
         return _of_numbers(statement, operands, limits)
     if not found:
-        raise UnsupportedError(f"expected a statement that can be cut, but got {statement}\n  " + "\n  ".join(reasons))
+        way_out = "".join(f"\n  so rechunk an operand along {one}" for one in _uncut(reasons)[:1])
+        told = "\n  ".join([f"expected a statement that can be cut, but got {statement}", *reasons])
+        raise UnsupportedError(told + way_out)
     return found[0].array(out, ring, optimized, limits["threads"], within)
+
+
+def _uncut(reasons: Sequence[str]) -> list[str]:
+    """Returns the variables that a statement can be cut along, but for chunks."""
+    return [name for name, _, reason in (one.partition(": ") for one in reasons) if reason == NO_CHUNKS]
 
 
 def _in_slices(
