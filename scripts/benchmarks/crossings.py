@@ -86,6 +86,24 @@ def _arrow_rows(module: Any, rows: Any) -> Callable[[], Any]:
     return lambda: module.SparseCSRMatrix.from_numpy(rows.data, rows.indptr, rows.indices, rows.shape)
 
 
+def _graphblas_rows(module: Any, rows: Any) -> Callable[[], Any]:
+    arrays = rows.indptr.astype(np.uint64), rows.indices.astype(np.uint64), rows.data
+    return lambda: module.Matrix.from_csr(*arrays, ncols=rows.shape[1])
+
+
+def _networkx_edges(module: Any, rows: Any) -> Callable[[], Any]:
+    one, nodes = rows.tocoo(), range(rows.shape[0])
+    edges = list(zip(*(column.tolist() for column in (*one.coords, one.data)), strict=True))
+
+    def made() -> Any:
+        graph = module.DiGraph()
+        graph.add_nodes_from(nodes)
+        graph.add_weighted_edges_from(edges)
+        return graph
+
+    return made
+
+
 def _of_torch(one: Any) -> Any:
     if str(one.layout) == "torch.sparse_coo":
         return one._indices().numpy(), one._values().numpy()
@@ -112,6 +130,8 @@ CROSSINGS: Mapping[str, Crossing] = {
     "pydata GCXS": Crossing("pydata", "sparse", _pydata_rows, _ROWS),
     "jax BCOO": Crossing("jax", "jax.experimental.sparse", _jax_entries, _attributes("data", "indices")),
     "jax BCSR": Crossing("jax", "jax.experimental.sparse", _jax_rows, _ROWS),
+    "graphblas CSR": Crossing("graphblas", "graphblas", _graphblas_rows, lambda one: one.to_csr()),
+    "networkx": Crossing("networkx", "networkx", _networkx_edges, lambda one: list(one.edges(data="weight"))),
     "arrow CSR": Crossing("arrow", "pyarrow", _arrow_rows, lambda one: one.to_numpy()),
 }
 """By library and layout; those of packages that are not installed are left out of the figures."""

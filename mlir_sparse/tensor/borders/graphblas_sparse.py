@@ -29,7 +29,9 @@ def graphblas_parts(source: Any) -> ForeignParts:
         rows, columns, values = source.to_coo()
         return entries(source.shape, [_signed(rows), _signed(columns)], values)
     positions, coordinates, values = source.to_csr()
-    return compressed("CSR", source.shape, _signed(positions), _signed(coordinates), values)
+    # Of values that are all equal GraphBLAS has one, which it gives as an array without steps.
+    stored = np.ascontiguousarray(values)
+    return compressed("CSR", source.shape, _signed(positions), _signed(coordinates), stored)
 
 
 def _signed(indices: Array) -> Array:
