@@ -8,6 +8,7 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of
 from mlir_sparse.arrays.flat_places import Array, numbered
+from mlir_sparse.arrays.inserted_entries import with_entries
 from mlir_sparse.arrays.parsed_index import IndexedPart, indexed_part
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.runtime import operand_check
@@ -47,9 +48,13 @@ def assign(A: Any, where: Any, B: Any) -> Any:
     if not isinstance(whole, SparseTensor):
         return _into_array(whole, where, B)
     part = indexed_part(whole.shape, where)
-    entries = entries_of(whole)
-    kept = entries.where(~_inside(entries, part))
+    entries = entries_of(whole, narrow=True)
     new = _entries_at(part, _values(B, part, whole.dtype))
+    left = ~_inside(entries, part)
+    merged = with_entries(whole, entries, left, new)
+    if merged is not None:
+        return merged
+    kept = entries.where(left)
     dims = tuple(np.concatenate(pair) for pair in zip(kept.dims, new.dims, strict=True))
     return EntryList(dims, np.concatenate([kept.values, new.values]), whole.shape).tensor(whole)
 
@@ -90,9 +95,14 @@ def _broadcast_shape(given: tuple[int, ...], shape: tuple[int, ...]) -> tuple[in
 def _inside(entries: EntryList, part: IndexedPart) -> Array:
     """Returns which entries are at the places."""
     inside = np.ones(entries.values.size, bool)
-    for dim, places in zip(entries.dims, part.ranges, strict=True):
-        steps, beside = np.divmod(dim - places.start, places.step)
-        inside &= (beside == 0) & (steps >= 0) & (steps < len(places))
+    for dim, places, extent in zip(entries.dims, part.ranges, part.whole, strict=True):
+        if len(places) == 0:
+            inside[:] = False
+        elif len(places) < extent:
+            low, high = min(places[0], places[-1]), max(places[0], places[-1])
+            inside &= (dim >= low) & (dim <= high)
+            if abs(places.step) != 1:
+                inside &= (dim - low) % abs(places.step) == 0
     if part.pick_axes:
         sizes = tuple(part.whole[axis] for axis in part.pick_axes)
         keys, wanted = numbered([[entries.dims[axis] for axis in part.pick_axes], list(part.picked)], sizes)

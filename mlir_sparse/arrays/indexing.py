@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.entry_lists import EntryList
+from mlir_sparse.arrays.entry_lists import EntryList, vector_of
 from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
 from mlir_sparse.arrays.found_elements import element, elements
 from mlir_sparse.arrays.parsed_index import ArrayIndex, layout_of, parsed, ranges_of
@@ -48,6 +48,8 @@ def item(tensor: SparseTensor, key: Any) -> Any:
         return found
     basic, pick = parsed(key, tensor.shape)
     found = _of_matrix(tensor, basic, pick)
+    if found is None:
+        found = _line(tensor, basic, pick)
     if found is not None:
         return found
     entries = _selected(tensor, ranges_of(basic, tensor.shape))
@@ -86,8 +88,8 @@ def _of_matrix(tensor: SparseTensor, basic: Sequence[Any], pick: ArrayIndex | No
         rows, columns = pick.flat
         return elements(tensor, rows, columns, pick.shape)
     cut = {axis: r for axis, r in enumerate(ranges_of(basic, tensor.shape)) if r != range(tensor.shape[axis])}
-    named = {*cut, *(pick.axes if pick is not None else ())}
-    if order[1] in named and tensor.shape[order[1]] > _OF_EACH * tensor.nse + _NUMBERED:
+    picked = pick.axes if pick is not None else ()
+    if order[1] in picked and tensor.shape[order[1]] > _OF_EACH * tensor.nse + _NUMBERED:
         return None  # the coordinates are numbered anew, whether there are entries or not
     places: dict[int, Array] = {}
     if pick is not None:
@@ -101,6 +103,22 @@ def _of_matrix(tensor: SparseTensor, basic: Sequence[Any], pick: ArrayIndex | No
     for axis in sorted(sizes, key=lambda axis: (sizes[axis] * tensor.shape[1 - axis], axis != order[0])):
         tensor = lines_at(tensor, axis, places[axis]) if axis in places else _between(tensor, axis, cut, len(sizes) > 1)
     return tensor
+
+
+def _line(tensor: SparseTensor, basic: Sequence[Any], pick: ArrayIndex | None) -> SparseTensor | None:
+    """Returns a part of one row or column of a matrix that is stored by lines; None for other tensors and parts."""
+    order = line_order(tensor.encoding)
+    axes = [axis for axis, part in enumerate(basic) if isinstance(part, int)]
+    if order is None or pick is not None or len(basic) != 2 or len(axes) != 1 or None in basic:
+        return None
+    (axis,) = axes
+    at = basic[axis]
+    part = _of_matrix(tensor, [slice(at, at + 1) if one == axis else basic[one] for one in (0, 1)], None)
+    if part is None:
+        return None
+    begins, coordinates, values = part.storage.buffers()
+    places = coordinates if axis == order[0] else np.flatnonzero(begins[1:] != begins[:-1])
+    return vector_of(places, values, part.shape[1 - axis], tensor)
 
 
 def _between(tensor: SparseTensor, axis: int, cut: Mapping[int, range], is_cut_again: bool) -> SparseTensor:
