@@ -118,8 +118,11 @@ def recently(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
 def _looped_as_stored(operands: Sequence[Any], labels: Sequence[Labels]) -> bool:
     """Returns whether a kernel can loop over operands without a conversion."""
     left, right = operands
-    alike = isinstance(left, SparseTensor) and isinstance(right, SparseTensor) and labels[0] == labels[1]
-    return alike and left.encoding == right.encoding and left.encoding.is_permutation and left.encoding.is_native
+    sparse = [one for one in operands if isinstance(one, SparseTensor)]
+    if not sparse or labels[0] != labels[1] or left.shape != right.shape:
+        return False
+    encoding = sparse[0].encoding
+    return encoding.is_permutation and encoding.is_native and all(one.encoding == encoding for one in sparse)
 
 
 def _loop_types(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any) -> tuple[Any, ...]:

@@ -178,7 +178,7 @@ class Encoding(PrintedValue):
         """
         return holds_all(self.levels)
 
-    @property
+    @derived_fact
     def has_padding(self) -> bool:
         """Returns whether padding is stored: zeros below dense, range and structured innermost levels.
 
@@ -199,7 +199,7 @@ class Encoding(PrintedValue):
         """Returns whether the coordinates of every level ascend."""
         return all(kind.ordered for kind in self.level_types)
 
-    @property
+    @derived_fact
     def is_unique(self) -> bool:
         """Returns whether the innermost level stores each coordinate once."""
         return self.level_types[-1].unique

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -97,7 +97,8 @@ class LevelStorage:
     def with_values(self, values: Array) -> LevelStorage:
         """Returns the same structure with as many other values."""
         settled = _settled(values)
-        return replace(self, values=settled, _buffers=(*self._buffers[:-1], settled))
+        structure = self.encoding, self.level_sizes, self.positions, self.coordinates
+        return LevelStorage(*structure, settled, view=self.view, _buffers=(*self._buffers[:-1], settled))
 
     def draw(self, *, columns: int = 24) -> Drawing:
         """Returns a picture of the level tree: each level's positions and coordinates, and the values.

@@ -8,10 +8,11 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_tuples
+from mlir_sparse.encoding.derived_fact import derived_once
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.levels.sized_level import dims_of
 from mlir_sparse.errors import StorageError
-from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -29,9 +30,11 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
     if not is_plain(storage.encoding):
         storage = to_plain(storage)
     encoding = storage.encoding
-    what = f"the coordinates of {storage.values.size} values"
-    check_fits(8 * storage.values.size * encoding.lvl_rank, what)
-    levels = level_tuples(encoding, storage.level_sizes)
+    needed = 8 * storage.values.size * encoding.lvl_rank
+    if needed > NEVER_CHECKED:  # the text takes longer than the check
+        check_fits(needed, f"the coordinates of {storage.values.size} values")
+    sizes = storage.level_sizes
+    levels = derived_once(encoding, "level tuples", sizes, lambda: level_tuples(encoding, sizes))
     flat = flat_coordinates(storage)
     columns, places = _native.expand(levels, storage.positions, flat)
     if places is not None:
