@@ -196,6 +196,39 @@ def test_machines_without_products_rounded_once_call_the_library() -> None:
     assert "prefer-vector-width" in after
 
 
+LOOP = """func.func @f(%x: memref<?xf64>, %s: f64, %n: index) -> f64 {{
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  {body}
+  return %r : f64
+}}"""
+ALONE = "%v = memref.load %x[%i] : memref<?xf64>\n%w = math.powf %v, %s : f64"
+
+
+SUM = """%r = scf.for %i = %0 to %n step %1 iter_args(%t = %s) -> f64 {
+  %u = arith.addf %t, %w : f64
+  scf.yield %u : f64
+}""".replace("%u =", f"{ALONE}\n  %u =")
+MAP = (
+    f"scf.for %i = %0 to %n step %1 {{\n{ALONE}\nmemref.store %w, %x[%i] : memref<?xf64>\n}}\n%r = arith.negf %s : f64"
+)
+
+
+@pytest.mark.parametrize(("body", "in_lanes"), [(MAP, True), (SUM, False), ("%r = math.powf %s, %s : f64", False)])
+def test_powers_of_numbers_that_no_vector_holds_stay_calls(body: str, in_lanes: bool) -> None:
+    """One by one they take twice the time of the library's."""
+    changed, after = expanded(LOOP.format(body=body))
+    assert changed == in_lanes
+    assert ("math.powf" in after) != in_lanes
+
+
+def test_loops_of_functions_ask_for_no_entries_ahead() -> None:
+    """They compute longer than they wait, and LLVM makes no vectors of loops that ask."""
+    text = ms.compile("E(i,j) = tanh(A(i,j))", A="f64[?,?] CSR", out="CSR").ir("llvm")
+    assert "prefetch" in ms.compile("E(i,j) = 2 * A(i,j)", A="f64[?,?] CSR", out="CSR").ir("llvm")
+    assert "llvm.intr.prefetch" not in text
+
+
 def test_the_pipeline_asks_the_machine() -> None:
     (step,) = (step for step in pipeline.cpu().passes if step.name == "expand-functions")
     assert step.options == arithmetic_options()

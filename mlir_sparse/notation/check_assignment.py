@@ -23,8 +23,8 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.index_values import is_made_by_calls
 from mlir_sparse.notation.numbers import INTEGER_RANGE
-from mlir_sparse.notation.scalar_functions import mistake_in_call
-from mlir_sparse.notation.stored_entries import STORED, mistake_in_stored
+from mlir_sparse.notation.scalar_functions import STORED, mistake_in_call
+from mlir_sparse.notation.stored_entries import mistake_in_stored
 from mlir_sparse.text.lexer import is_name
 from mlir_sparse.text.source_text import Span
 

@@ -27,7 +27,8 @@ from mlir_sparse.notation.ast import (
 )
 from mlir_sparse.notation.index_values import is_index_vector
 from mlir_sparse.notation.masks import is_mask
-from mlir_sparse.notation.scalar_functions import FUNCTIONS, is_misspelt
+from mlir_sparse.notation.rebuild import substitute
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, STORED, is_misspelt
 from mlir_sparse.notation.shifted_gathers import shifted_gather_of
 
 __all__ = ["CALLED_NAMES", "to_text"]
@@ -81,6 +82,9 @@ def to_text(node: Assignment | Expr | Range | Subscript) -> str:
             return f"{function}({', '.join(to_text(argument) for argument in arguments)})"
         case Apply(operator, (mask, body)) if is_mask(node):
             return f"{to_text(body)} {operator.name} {to_text(mask)}"
+        case Apply(operator, arguments) if operator.name == STORED and operator.overlap is not None:
+            given = dict(zip(map(Access, operator.parameters), arguments, strict=True))
+            return f"{STORED}({to_text(substitute(operator.overlap, given))})"
         case Apply(operator, arguments):
             return f"{operator.name}({', '.join(to_text(argument) for argument in arguments)})"
         case Fold(_, (), body):

@@ -12,7 +12,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES, TRUTH, DType
 from mlir_sparse.process.forks import importing
 
-__all__ = ["FUNCTIONS", "SPELLINGS", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
+__all__ = ["FUNCTIONS", "SPELLINGS", "STORED", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,9 @@ def _cast(dtype: DType) -> Function:
     kinds = "ifc" if dtype.is_complex else "if"
     return Function(dtype.name, 1, doc, True, True, kinds, "cast", numpy=dtype.numpy_name)
 
+
+STORED = "stored"
+"""The function that is evaluated at stored entries only."""
 
 _TABLE = (
     _keeping("abs", 1, "absolute value; of a complex number the modulus", result="real", numpy="absolute"),
@@ -134,7 +137,7 @@ _TABLE = (
     _of_bits("left_shift", 2, "the bits of the first moved up by the second", zero_at=(0,)),
     _of_bits("right_shift", 2, "the bits of the first moved down by the second", zero_at=(0,)),
     _keeping("where", 3, "the second where the first is not zero, else the third"),
-    _keeping("stored", 1, "the argument where all its sparse tensors store an entry, no entry elsewhere"),
+    _keeping(STORED, 1, "the argument where all its sparse tensors store an entry, no entry elsewhere"),
     Function("logical_not", 1, "1 where the argument is zero, else 0; also `!x`", False, result="truth"),
     Function("logical_xor", 2, "1 where one argument is zero and the other is not", True, result="truth"),
     Function("isnan", 1, "1 where the argument is NaN", True, result="truth"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from mlir_sparse.notation.ast import Access, Apply, Call, Expr, Fold, Reduce, children, walk
 from mlir_sparse.notation.operator import Operator
 from mlir_sparse.notation.rebuild import accesses_of, rebuild
+from mlir_sparse.notation.scalar_functions import STORED
 
-__all__ = ["STORED", "mistake_in_stored", "with_operators"]
-
-STORED = "stored"
+__all__ = ["mistake_in_stored", "with_operators"]
 
 
 def mistake_in_stored(node: Call) -> str | None:

@@ -31,6 +31,7 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
                 machine_options("far"),
                 optional=True,
             ),
+            real_functions(),
             Pass(
                 "prefetch-rows",
                 "rows that entries ahead will name are asked for: no processor foresees them",
@@ -55,7 +56,6 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
                 machine_options("few"),
                 optional=True,
             ),
-            real_functions(),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),
             Pass("convert-vector-to-scf", "transfers of more than one dimension", on_functions=True),
             Pass("expand-realloc", "growth of output buffers becomes alloc, copy, free", on_functions=True),

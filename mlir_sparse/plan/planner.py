@@ -121,7 +121,7 @@ class _Planner:
             self.values, self.materialize, self._positions, lambda node: self.structural.value(node), self._fold
         )
         self.payloads = SparsifierPayloads(self.values, self.materialize, densified)
-        self.structural = StructuralPlanner(self.values, self._everywhere)
+        self.structural = StructuralPlanner(self.values, self._everywhere, loops_only=loops_only)
         make = self._part, self._array, self._onto
         self.parts = RewrittenParts(self.values, self.picks.picked, *make, spec.rewriting, calls=not loops_only)
 

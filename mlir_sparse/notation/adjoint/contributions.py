@@ -33,7 +33,7 @@ from mlir_sparse.notation.ast import (
 from mlir_sparse.notation.definition import fresh_name
 from mlir_sparse.notation.masks import MASK, SELECT, is_mask
 from mlir_sparse.notation.rebuild import accesses_of, rename_variables, substitute
-from mlir_sparse.notation.stored_entries import STORED
+from mlir_sparse.notation.scalar_functions import STORED
 
 __all__ = ["Contribution", "Descent", "times"]
 

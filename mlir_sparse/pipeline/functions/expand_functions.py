@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from mlir_sparse._mlir import ir
 from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.operation_index import Seen
+from mlir_sparse.loops.regions import is_nest, operations_in
 from mlir_sparse.pipeline.functions.real_functions import REAL_FUNCTIONS
 from mlir_sparse.pipeline.functions.real_values import Real, real_format
 
 __all__ = ["expand_functions"]
 
+# One number takes twice the time of a call, a vector of eight a third of that of eight calls.
+_SLOW = "math.powf"
+
 
 def expand_functions(seen: Seen, options: Mapping[str, str]) -> bool:
     """Writes functions of numbers and vectors of f32 and f64 as arithmetic.
 
-    A number and an element of a vector give the same bits.
+    A number and an element of a vector give the same bits; powers of numbers that no vector holds stay calls.
 
     Args:
         seen: a module; rewritten in place.
@@ -33,7 +37,7 @@ def expand_functions(seen: Seen, options: Mapping[str, str]) -> bool:
         (op, written)
         for name, written in REAL_FUNCTIONS.items()
         for op in seen.whole.named(name)
-        if real_format(op.result.type) is not None
+        if real_format(op.result.type) is not None and (name != _SLOW or _is_in_lanes(op))
     ]
     around = {function for op, _ in found if (function := _function_around(op)) is not None}
     for op, written in found:
@@ -43,6 +47,19 @@ def expand_functions(seen: Seen, options: Mapping[str, str]) -> bool:
     for function in around:
         build.prefer_registers(function, int(options["bits"]))
     return bool(found)
+
+
+def _is_in_lanes(op: ir.Operation) -> bool:
+    """Returns whether an operation is one of vectors, or of a loop that LLVM makes vectors of."""
+    if isinstance(op.result.type, ir.VectorType):
+        return True
+    around = op.parent
+    if around is None:
+        return False
+    if around.name == "linalg.generic":
+        return not any("reduction" in str(kind) for kind in ir.ArrayAttr(around.attributes["iterator_types"]))
+    # What an iteration hands to the next one is computed in their order.
+    return around.name == "scf.for" and not around.results and not any(map(is_nest, operations_in(around)))
 
 
 def _function_around(op: ir.Operation) -> ir.Operation | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of
@@ -96,7 +97,7 @@ def compute_at_entries(result: str, nest: Generic, sampled: Access, values: Valu
     """
     encoding = values.encoding_of(sampled.tensor)
     vector, place = values.fresh(result, "values"), values.variable(sampled.tensor, "entry")
-    values.declare(vector, values.typed(None, (place,)))
+    values.declare(vector, replace(values.typed(None, (place,)), dtype=values.type_of(result).dtype))
     reason = f"values at the entries of {sampled.tensor}, which are those of the result"
     values.emit(nest.at_entries(Access(vector, (place,)), sampled, reason))
     why = "the result has an entry where the operand has one"

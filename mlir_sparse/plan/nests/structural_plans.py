@@ -28,10 +28,12 @@ from mlir_sparse.notation import (
     ReduceOp,
     accesses_of,
     free_indices,
+    walk,
 )
 from mlir_sparse.notation.entry_functions import lifted
 from mlir_sparse.notation.operator import Number
 from mlir_sparse.notation.semiring import MONOIDS
+from mlir_sparse.plan.nests.sampled_results import compute_at_entries, find_sampled
 from mlir_sparse.plan.nests.structural_payloads import StructuralPayloads, without
 from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
 from mlir_sparse.plan.order.loop_order import choose_loops
@@ -74,10 +76,12 @@ class StructuralPlanner:
     Args:
         values: the program under construction.
         regular: computes an expression that is not about entries into a dense temporary.
+        loops_only: whether to use loop nests only, as for a GPU.
     """
 
-    def __init__(self, values: Values, regular: Callable[[Expr], Access]) -> None:
+    def __init__(self, values: Values, regular: Callable[[Expr], Access], *, loops_only: bool) -> None:
         self._values = values
+        self._loops_only = loops_only
         self._bodies = StructuralPayloads(values, regular, self.value, self._everywhere)
 
     # -- results -------------------------------------------------------------------------------------------------
@@ -138,6 +142,9 @@ class StructuralPlanner:
         body = self._values.converted(body, choice)
         assert choice.storage is not None
         storage = self._values.widened(choice.storage)
+        sampled = None if self._loops_only or indices else self._sampled(variables, body, (storage, encoding))
+        if sampled is not None:
+            storage = self._values.encoding_of(sampled.tensor)
         direct = encoding is None or storage == encoding
         target = Access(result if direct else self._values.fresh(result, "natural"), variables)
         self._declare(target, storage, self._declared_dtype(result, node))
@@ -145,7 +152,11 @@ class StructuralPlanner:
         reason = "inserts entries in the order of the loops"
         combine = ReduceOp.SUM if monoid is None else monoid
         nested = Generic(target, mode, combine, choice.order, indices, body, True, reason)
-        self._values.emit(replace(nested, order_reason=choice.order_reason))
+        nested = replace(nested, order_reason=choice.order_reason)
+        if sampled is None:
+            self._values.emit(nested)
+        else:
+            compute_at_entries(target.tensor, nested, sampled, self._values)
         if direct:
             return result
         assert encoding is not None
@@ -153,6 +164,15 @@ class StructuralPlanner:
         reason = "the loops cannot insert in the order asked for"
         self._values.conversion(result, target.tensor, kind, has_limited_capacity(encoding), reason)
         return result
+
+    def _sampled(
+        self, variables: tuple[IndexVar, ...], body: Expr, storages: tuple[Encoding | None, ...]
+    ) -> Access | None:
+        """Returns the operand whose entries the result has; None where there is none, or some are chosen."""
+        if any(isinstance(node, Apply) and node.operator == SELECT for node in walk(body)):
+            return None
+        given = [storage for storage in storages if storage is not None]
+        return find_sampled(variables, body, given, self._values.mapping())
 
     def value(self, node: Expr) -> Access:
         """Computes an expression into a temporary: sparse where it is partial and loops can insert it."""
