@@ -192,3 +192,20 @@ def test_changed_optimization_changes_no_result() -> None:
             check(ms.tensor(a) @ x, a @ x)
     finally:
         ms.set_optimize(None)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "COO", "BSR(2, 2)"])
+def test_a_kernel_kept_for_an_array_takes_none_of_another_shape(storage: str) -> None:
+    whole = np.diag(np.arange(1.0, 5.0))
+    A, W = ms.tensor(whole, storage), np.arange(16.0).reshape(4, 4)
+    read_only = W.copy()
+    read_only.flags.writeable = False
+    views = [W, W, W.T, W[::-1], W[:, ::-1], W[:1], W[:, :1], W[0], read_only, np.broadcast_to(W[0], (4, 4))]
+    for other in (*views, W.astype("f4"), W.astype("i2"), W.astype(">f8"), W):
+        np.testing.assert_array_equal(as_array(A + other), whole + other)
+        np.testing.assert_array_equal(as_array(other - A), other - whole)
+        np.testing.assert_array_equal(as_array(A * other), whole * other)
+    for wrong in (W[:3], W[:, :2]):
+        with pytest.raises(ms.SparseError):
+            A + wrong
+    np.testing.assert_array_equal(as_array(A[:2] + W[:2]), whole[:2] + W[:2])

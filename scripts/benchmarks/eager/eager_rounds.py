@@ -92,6 +92,10 @@ def measured(name: str, storage: str, size: str, dtype: str, seconds: float) -> 
         return EagerRow(name, storage, size, dtype, one.peer, absent="not installed")
     mine, other = (operands(library, storage, size, dtype) for library in ("mlir_sparse", one.peer))
     calls: tuple[Callable[[], Any], Callable[[], Any]] = (lambda: one.ours(mine), lambda: one.theirs(other))
+    try:
+        calls[1]()
+    except MemoryError:  # some of pydata/sparse's make arrays of all elements
+        return EagerRow(name, storage, size, dtype, one.peer, absent="out of memory")
     _check(one, calls, f"{name} of {storage}, {size}, {dtype}", SIZES[size][0] <= 1000)
     numbers = [_times_a_round(call) for call in calls]
     times: tuple[list[float], list[float]] = ([], [])
