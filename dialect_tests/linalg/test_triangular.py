@@ -224,3 +224,30 @@ def test_rows_out_of_order_and_with_repeats_are_solved_with_as_they_sum() -> Non
     for found in (ms.linalg.solve_triangular(A, b), ms.linalg.ILU0(A).solve(b), ms.linalg.solve(A, b)):
         np.testing.assert_allclose(found, [1.0, 1.0])
     np.testing.assert_allclose(ms.linalg.IC0(A.T @ A).factor.to_numpy(), np.linalg.cholesky((A.T @ A).to_numpy()))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize(
+    ("diagonal", "near", "first", "b"),
+    [
+        (1e200, 1e-200, 1e300, 0.0),  # the entry over the diagonal has no digits left
+        (1e-300, 1e300, 0.0, 1e-5),  # or is infinite
+        (1e-10, 1.0, 1e300 * (1 - 2**-50), 1e300),  # the right side over the diagonal is infinite
+        (5e-324, 1.0, 2.0, 2.0),  # the reciprocal is
+        (3.0, 2.0, np.inf, 1.0),
+        (3.0, 2.0, np.nan, 1.0),
+    ],
+)
+def test_entries_over_the_diagonal_lose_nothing(
+    diagonal: float, near: float, first: float, b: float, lower: bool
+) -> None:
+    """(b - a x) / d is computed as b / d - (a / d) x, where that has the same digits."""
+    dense = np.array([[1.0, 0.0], [near, diagonal]])
+    sides = np.array([first, b])
+    with np.errstate(all="ignore"):
+        wanted = np.array([first, (b - near * first) / diagonal])
+    turn = slice(None) if lower else slice(None, None, -1)
+    matrix = ms.tensor(dense if lower else dense[::-1, ::-1].copy(), "CSR")
+    for columns in (1, 3, 9):
+        found = ms.linalg.solve_triangular(matrix, np.repeat(sides[turn, None], columns, 1), lower=lower)
+        np.testing.assert_allclose(found[turn], np.repeat(wanted[:, None], columns, 1), rtol=1e-15)

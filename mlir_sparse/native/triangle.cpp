@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "pack_threads.hpp"
@@ -57,6 +58,27 @@ T divided(T sum, T by) {
   const T reciprocal = T{1} / by;
   return is_finite(reciprocal) ? times(sum, reciprocal) : sum / by;
 }
+
+// What divides a row: the diagonal element, and its reciprocal, which is ready before the sum of the row is.
+template <class T>
+struct Divisor {
+  T by, reciprocal;
+  bool finite;
+
+  explicit Divisor(T element) : by(element), reciprocal(T{1} / element), finite(is_finite(reciprocal)) {}
+
+  T of(T sum) const { return finite ? times(sum, reciprocal) : sum / by; }
+
+  // (sum - near * other) / by: what is computed last, `other`, is waited for by one product and one difference alone.
+  T of(T sum, T near, T other) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T scaled = near * reciprocal, found = sum * reciprocal - scaled * other;
+      // Else digits are lost, or numbers overflow.
+      if (std::abs(scaled) >= std::numeric_limits<T>::min() && std::abs(found) <= std::numeric_limits<T>::max()) return found;
+    }
+    return of(minus_product(sum, near, other));
+  }
+};
 
 // The first row found to be singular, for any number of threads.
 class FirstRow {
@@ -143,29 +165,36 @@ struct Scalars {
 
   void row(std::int64_t i) const {
     const Index at = segments.diagonal(i), begin = segments.begin(i, at), end = segments.end(i, at);
-    const Value by = divisor(i, at), reciprocal = Value{1} / by;
+    const Divisor<Value> divisor_of_row(divisor(i, at));
     std::int64_t c = sides.begin;
-    for (; c + 8 <= sides.end; c += 8) several<8>(i, begin, end, by, reciprocal, c);
-    for (; c + 4 <= sides.end; c += 4) several<4>(i, begin, end, by, reciprocal, c);
-    for (; c < sides.end; ++c) several<1>(i, begin, end, by, reciprocal, c);
+    for (; c + 8 <= sides.end; c += 8) several<8>(i, begin, end, divisor_of_row, c);
+    for (; c + 4 <= sides.end; c += 4) several<4>(i, begin, end, divisor_of_row, c);
+    for (; c < sides.end; ++c) several<1>(i, begin, end, divisor_of_row, c);
   }
 
   // Row i of kSides right sides, in registers.
   template <int kSides>
-  void several(std::int64_t i, Index begin, Index end, Value by, Value reciprocal, std::int64_t c) const {
+  void several(std::int64_t i, Index begin, Index end, const Divisor<Value> &by, std::int64_t c) const {
     Value sums[kSides], *const row = sides.data + i * sides.stride + c;
     for (int k = 0; k < kSides; ++k) sums[k] = row[k];
+    const auto other = [&](Index p) { return sides.data + segments.coordinates[p] * sides.stride + c; };
     const auto take_entry = [&](Index p) {
-      const Value factor = value(p), *const other = sides.data + segments.coordinates[p] * sides.stride + c;
-      for (int k = 0; k < kSides; ++k) sums[k] = minus_product(sums[k], factor, other[k]);
+      const Value factor = value(p), *const from = other(p);
+      for (int k = 0; k < kSides; ++k) sums[k] = minus_product(sums[k], factor, from[k]);
     };
-    // Away from the diagonal comes first: what is nearest to it was computed last.
+    // Away from the diagonal comes first: what is nearest to it was computed last. Columns take all alike.
+    const bool apart = source == nullptr && begin < end;
+    const Index near = segments.ahead ? end - 1 : begin;
     if (segments.ahead)
-      for (Index p = begin; p < end; ++p) take_entry(p);
+      for (Index p = begin; p < end - apart; ++p) take_entry(p);
     else
-      for (Index p = end; p-- > begin;) take_entry(p);
-    const bool finite = is_finite(reciprocal);
-    for (int k = 0; k < kSides; ++k) row[k] = unit ? sums[k] : finite ? times(sums[k], reciprocal) : sums[k] / by;
+      for (Index p = end; p-- > begin + apart;) take_entry(p);
+    if (apart) {
+      const Value factor = value(near), *const from = other(near);
+      for (int k = 0; k < kSides; ++k) row[k] = by.of(sums[k], factor, from[k]);
+    } else {
+      for (int k = 0; k < kSides; ++k) row[k] = by.of(sums[k]);
+    }
   }
 
   void column(std::int64_t j) const {
@@ -257,18 +286,24 @@ void sweep_rows(const Scalars<Index, Value> &scalars, std::int64_t rows) {
       before = x[i];
       continue;
     }
+    const Value element = unit ? Value{1} : values[at];
+    const Divisor<Value> by(element == Value{} ? scalars.divisor(i, at) : element);
     Value sum = x[i];
-    const Value by = values[at], reciprocal = Value{1} / by;
     // The nearest entry, which comes last, is often of the row before, whose result is still in a register: each row
     // waits for it, and would for its way through memory too.
     const Index near = kAhead ? at - 1 : at + 1;
-    const bool follows = first + 1 < last && k > 0 && coordinates[near] == static_cast<Index>(kAhead ? i - 1 : i + 1);
-    if constexpr (kAhead)
-      for (Index p = first, end = follows ? near : at; p < end; ++p) sum = minus_product(sum, values[p], x[coordinates[p]]);
-    else
-      for (Index p = last, end = follows ? near : at; --p > end;) sum = minus_product(sum, values[p], x[coordinates[p]]);
-    if (follows) sum = minus_product(sum, values[near], before);
-    if (!unit) sum = is_finite(reciprocal) ? times(sum, reciprocal) : divided(sum, scalars.divisor(i, at));
+    if (first + 1 == last) {
+      sum = by.of(sum);
+    } else {
+      if constexpr (kAhead)
+        for (Index p = first; p < near; ++p) sum = minus_product(sum, values[p], x[coordinates[p]]);
+      else
+        for (Index p = last; --p > near;) sum = minus_product(sum, values[p], x[coordinates[p]]);
+      if (k > 0 && coordinates[near] == static_cast<Index>(kAhead ? i - 1 : i + 1))
+        sum = by.of(sum, values[near], before);
+      else
+        sum = by.of(sum, values[near], x[coordinates[near]]);
+    }
     before = x[i] = sum;
   }
 }
