@@ -163,7 +163,7 @@ def test_a_profile_decides_what_is_compiled(made_up: MachineProfile, monkeypatch
     assert "prefetch-streams{far=256}" in text
     assert "prefetch-rows{rows=32}" in text
     assert re.search(r"sum-rows\{every=\w+ long=\w+ far=256 near=64 held=786432\}", text)
-    assert re.search(r"nontemporal-stores\{few=\d+\}", text)
+    assert re.search(r"nontemporal-stores\{few=\d+ floats=\w+\}", text)
     assert "far=256 near=64 held=786432 rows=32" in pipeline.host_text()
     for features, scatters in ((frozenset({"avx512f"}), True), (frozenset(), False)):
         monkeypatch.setattr(machine_vectors, "cpu_features", lambda features=features: features)

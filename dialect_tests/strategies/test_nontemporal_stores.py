@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -56,16 +57,29 @@ def test_a_large_sum_of_three_is_what_later_calls_add_to() -> None:
     assert abs(found.to_scipy() - expected).max() == 0
 
 
-def written(text: str, stored: str, **ranks: int) -> int:
+def written(text: str, stored: str, dtype: str = "f64", **ranks: int) -> int:
     """Returns how many stores past the caches a kernel has."""
-    types = {name: f"f64[{','.join('?' * rank)}] {stored}" for name, rank in ranks.items()}
+    types = {name: f"{dtype}[{','.join('?' * rank)}] {stored}" for name, rank in ranks.items()}
     kernel = ms.compile(text, **types, out=stored)
     return next(step.text for step in kernel.passes() if step.name == "nontemporal-stores").count("nontemporal")
 
 
-def test_every_entry_of_a_merge_is_stored_either_way() -> None:
-    # A coordinate and a value where both have an entry, where either has, and where either has what the other has not.
-    assert written(SUM, "CSR", A=2, B=2) == 10
+@pytest.mark.parametrize("single_floats", [False, True])
+@pytest.mark.parametrize("text", [SUM, "C(i,j) = A(i,j) - B(i,j)", "C(i,j) = A(i,j) - 2 * abs(B(i,j))"])
+def test_every_entry_of_a_merge_is_stored_either_way(
+    text: str, single_floats: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store past the caches between others of its line throws the line out: differences took 12 times as long."""
+    monkeypatch.setattr(
+        import_module("mlir_sparse.pipeline.cpu_passes"), "store_options", lambda: (("floats", single_floats),)
+    )
+    # Where both have an entry, where either has, and where either has what the other has not: coordinates, and values
+    # where the machine stores single floats so.
+    assert written(text, "CSR", A=2, B=2) == (10 if single_floats else 5)
+
+
+def test_values_that_are_integers_are_stored_as_coordinates_are() -> None:
+    assert written(SUM, "CSR", "i64", A=2, B=2) == 10
 
 
 @pytest.mark.parametrize(

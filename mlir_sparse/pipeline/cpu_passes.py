@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlir_sparse.pipeline.machine_vectors import arithmetic_options, machine_options
+from mlir_sparse.pipeline.machine_vectors import arithmetic_options, machine_options, store_options
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
 __all__ = ["cpu", "real_functions"]
@@ -53,7 +53,7 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
             Pass(
                 "nontemporal-stores",
                 "no line of a large result is read to be written, as entries fill it",
-                machine_options("few"),
+                (*machine_options("few"), *store_options()),
                 optional=True,
             ),
             Pass("convert-linalg-to-loops", "fills and dense generics", on_functions=True),

@@ -13,6 +13,7 @@ __all__ = [
     "machine_options",
     "scalar_asked",
     "scatters_fast",
+    "store_options",
     "vector_lanes",
     "vector_options",
 ]
@@ -72,3 +73,8 @@ def arithmetic_options() -> tuple[tuple[str, bool | int], ...]:
     masks = machine == "x86_64" and {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= features
     bits = 512 if masks else 256 if machine == "x86_64" and "avx2" in features else 128
     return ("bits", bits), ("fma", machine in ("aarch64", "arm64") or "fma" in features)
+
+
+def store_options() -> tuple[tuple[str, bool], ...]:
+    """Returns whether this host stores single floats past the caches, as an option of `nontemporal-stores`."""
+    return (("floats", os.uname().machine == "x86_64" and "sse4a" in cpu_features()),)
