@@ -102,6 +102,17 @@ def test_the_cheaper_operand_is_converted() -> None:
     assert [step.operand for step in conversions(second)] == ["B"]
 
 
+@pytest.mark.parametrize(
+    "text", ["C(i,j) = A(i,j) / x(j)", "C(i,j) = A(i,j) / (x(j) + 1) - B(i,j)", "y(i) = A(i,j) / x(j) - B(i,j)"]
+)
+def test_loops_over_quotients_are_over_the_entries_divided(text: str) -> None:
+    """They were taken to be over all elements of the divisor, and operands were converted to avoid that."""
+    types = {name: kind for name, kind in {"A": CSR, "B": CSR, "x": VECTOR}.items() if f"{name}(" in text}
+    planned = program(text, "CSR" if text.startswith("C") else None, **types)
+    assert conversions(planned) == []
+    assert [nest.loops[0].name for nest in generics(planned)] == ["i"] * len(generics(planned))
+
+
 def test_an_operand_is_converted_once() -> None:
     planned = program("C(i,j) = A(j,i) + 2 * A(j,i) + B(i,j)", A=CSR, B=CSR)
     assert [step.operand for step in conversions(planned)] == ["A"]

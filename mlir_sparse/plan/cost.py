@@ -103,10 +103,10 @@ def _count(node: Expr, variable: IndexVar, types: Types) -> float | None:
             return min(found, default=None)
         case Apply(_, arguments):
             return _united(list(arguments), variable, types)
-        case Binary(BinaryOp.MUL, left, right):
+        case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
             found = [c for c in (_count(left, variable, types), _count(right, variable, types)) if c is not None]
             return min(found, default=None)
-        case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.DIV, left, right):
+        case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
             return _united([left, right], variable, types)
         case Binary() | Call():
             return _chosen(node, variable, types)
