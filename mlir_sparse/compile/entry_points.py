@@ -113,7 +113,7 @@ def compile(
     """
     asked: dict[str, Any] = {"out": out, "semiring": semiring, "target": target, "via": via, "schedule": schedule}
     asked |= {"threads": threads, "deterministic": deterministic, "optimize": optimize}
-    if has_chunks((*named.values(), *(tensors or {}).values())):
+    if has_chunks(by_name(named, tensors).values()):
         return compile(text, tensors=with_types_of_chunks(by_name(named, tensors)), **asked)
     if reads_filled(named, tensors) and not isinstance(text, Alternative):
         with importing():
