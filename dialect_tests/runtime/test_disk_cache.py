@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import OrderedDict
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from mlir_sparse.runtime import (
     link_program,
     operand_of,
     package_sources,
+    sent_code,
     sources_changed,
     store,
 )
@@ -57,7 +59,8 @@ def made() -> Made:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own, also while sources are edited."""
+    """A cache of its own, also while sources are edited, and without what kernels of other tests were sent with."""
+    monkeypatch.setattr(sent_code, "_kept", OrderedDict())
     monkeypatch.setenv("MLIR_SPARSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(package_sources, "_loaded", ("these", 0))
     monkeypatch.setattr(package_sources, "have_changed", lambda: False)
