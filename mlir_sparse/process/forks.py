@@ -8,10 +8,12 @@ the import of MLIR's bindings, and imports of this package's own modules at thei
 from __future__ import annotations
 
 import functools
+import logging  # noqa: F401 - so that its hooks are older than ours, see below
 import os
 import threading
 import weakref
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -111,49 +113,21 @@ def importing() -> AbstractContextManager[None]:
     return _imports
 
 
-class _Whole:
-    """The lock of what no fork may interrupt: the thread that forks takes it, and opens it where it goes on.
-
-    Its hooks are registered at its first use, after logging is imported. Hooks before a fork run newest first, and the
-    fork must take logging's lock after this one: in the other order a thread that has this one could wait for logging's
-    (MLIR's bindings use it when imported) while the fork, which has that, waits for this one.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._registered = False
-        self._forks: int | None = None  # the thread that took it to fork: hooks may begin to exist during a fork
-
-    def __enter__(self) -> None:
-        if not self._registered:  # two threads at once may register twice: the second pair of hooks does nothing
-            with importing():
-                import logging  # noqa: F401 - here, as it is a twentieth of what an import of this package takes
-            os.register_at_fork(
-                before=self._before_fork, after_in_parent=self._after_fork, after_in_child=self._after_fork
-            )
-            self._registered = True
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._lock.release()
-
-    def _before_fork(self) -> None:
-        if self._forks != threading.get_ident():
-            self._lock.acquire()
-            self._forks = threading.get_ident()
-
-    def _after_fork(self) -> None:
-        if self._forks == threading.get_ident():
-            self._forks = None
-            self._lock.release()
+# The thread that forks takes this lock, and opens it in the child, where it goes on. Hooks before a fork run newest
+# first, so this module imports logging before it registers its own: the fork must take logging's lock after this one.
+# In the other order a thread inside `no_fork` could wait for logging's lock (MLIR's bindings use it when imported)
+# while the fork, which has it, waits for that thread.
+# Neither waits for its first use: hooks that begin to exist while another thread forks release, after the fork, what
+# they have not taken before it, and logging's locks stay closed.
+_whole = threading.RLock()
+os.register_at_fork(before=_whole.acquire, after_in_parent=_whole.release, after_in_child=_whole.release)
 
 
-_whole = _Whole()
-
-
-def no_fork() -> AbstractContextManager[None]:
+@contextmanager
+def no_fork() -> Iterator[None]:
     """Makes forks of other threads wait until the block ends: for milliseconds of work that no child could finish."""
-    return _whole
+    with _whole:
+        yield
 
 
 if TYPE_CHECKING:
