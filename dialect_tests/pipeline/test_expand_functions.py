@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
@@ -58,7 +61,7 @@ def value(name: str, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", RANGES)
 def test_less_than_one_unit_of_the_last_place(name: str, dtype: type) -> None:
     if dtype is np.float64 and not WIDE:
-        pytest.skip("long double has no more digits than f64 here")
+        pytest.skip("long double has no more digits than f64 here; decimals have, in the test beside")
     x = numbers(name, dtype)
     exact, found = value(name, x), computed(name, x)
     unit = np.spacing(np.abs(exact.astype(dtype))).astype(exact.dtype)
@@ -139,7 +142,7 @@ POWERS = (
 @pytest.mark.parametrize("kind", range(len(POWERS)))
 def test_powers_lose_less_than_one_unit_of_the_last_place(kind: int, dtype: type) -> None:
     if dtype is np.float64 and not WIDE:
-        pytest.skip("long double has no more digits than f64 here")
+        pytest.skip("long double has no more digits than f64 here; decimals have, in the test beside")
     x, y = (part.astype(dtype) for part in POWERS[kind](50000, np.log10(np.finfo(dtype).max) - 1))
     wide = np.longdouble if dtype is np.float64 else np.float64
     with np.errstate(all="ignore"):
@@ -168,6 +171,35 @@ def test_ends_of_powers(dtype: type) -> None:
     np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(wanted[known]))
     least = np.finfo(dtype).smallest_subnormal
     np.testing.assert_allclose(found[~special], wanted[~special], rtol=4 * np.finfo(dtype).eps, atol=least)
+
+
+IN_DECIMALS: dict[str, Callable[..., Decimal]] = {
+    "exp": Decimal.exp,
+    "exp2": lambda x: (x * Decimal(2).ln()).exp(),
+    "expm1": lambda x: x.exp() - 1,
+    "log": Decimal.ln,
+    "log2": lambda x: x.ln() / Decimal(2).ln(),
+    "log10": lambda x: x.ln() / Decimal(10).ln(),
+    "log1p": lambda x: (1 + x).ln(),
+    "tanh": lambda x: 1 - 2 / ((2 * x).exp() + 1),
+    "pow": lambda x, y: (y * x.ln()).exp(),
+}
+
+
+@pytest.mark.parametrize("name", IN_DECIMALS)
+def test_less_than_one_unit_beside_decimals(name: str) -> None:
+    """On machines too whose long double is f64."""
+    if name == "pow":
+        x, y = RNG.uniform(0.5, 2, 300), RNG.uniform(-1000, 1000, 300)
+        arguments, found = (x, y), computed_power(x, y)
+    else:
+        x = RNG.choice(numbers(name, np.float64), 300)
+        arguments, found = (x,), computed(name, x)
+    with localcontext(prec=80):
+        for *given, result in zip(*arguments, found, strict=True):
+            exact = IN_DECIMALS[name](*(Decimal(float(number)) for number in given))
+            unit = Decimal(float(np.spacing(abs(np.float64(float(exact))))))
+            assert abs(Decimal(float(result)) - exact) < unit, (name, given)
 
 
 def expanded(text: str, fma: str = "true") -> tuple[bool, str]:
