@@ -61,6 +61,7 @@ def times_of_kernels(step: MachineTimes) -> dict[str, float]:
         "written": step.call + ARRAY * (step.write + step.lane),
         "fresh": LARGE * (step.fresh_write + step.lane),
         "functions": step.call + ARRAY * (step.function + step.lane + step.write),
+        "functions of rows": rows + ENTRIES * step.look_up + MATRIX * step.lone_function,
         "square": SQUARE**3 * step.multiply_add,
         "thin": THIN[0] ** 2 * (THIN[1] * step.multiply_add + step.element) + 2 * THIN[0] * THIN[1] * step.element,
         "stack": STACK * (SMALL**3 * step.multiply_add + step.matrices),

@@ -17,7 +17,7 @@ from mlir_sparse.process.forks import cached_property
 __all__ = ["MachineProfile"]
 
 # The version of the format below.
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,12 @@ PLANS = {
         ["y.part(j) = exp(x(j))"],
         "sum(j : A(i,j) * y.part(j))",
     ),
+    "a function of rows, in vectors after their sums": (
+        "y(i) = exp(x(i)) * A(i,j) * z(j)",
+        {"A": matrix(N, N, 5), "x": x, "z": x},
+        ["y.part(i) = sum(j : A(i,j) * z(j))"],
+        "exp(x(i)) * y.part(i)",
+    ),
     "a sum below a root, read by its quotient": (
         "y(i) = sum(j : A(i,j) * x(j)) / sqrt(sum(k, l, m : A(k,l) * x(l) * A(k,m) * x(m)))",
         {"A": A, "x": x},
@@ -168,7 +174,7 @@ def test_plans_are_the_same_on_machines_that_are_a_little_different(step: str, m
         ("C(i,j) = S(i,j) * U(i,k) * V(j,k)", {"S": SMALL, "U": vector(20_000, 16), "V": vector(20_000, 16)}),
         ("C(i,k) = A(i,j) * B(j,k)", {"A": SMALL, "B": SMALL}),
         ("C(i,j) = A(i,j) * B(i,j) * D(i,j)", {"A": SMALL, "B": SMALL, "D": SMALL}),
-        ("y(i) = exp(x(i)) * A(i,j) * z(j)", {"A": A, "x": x, "z": x}),
+        ("y(i) = abs(x(i)) * A(i,j) * z(j)", {"A": A, "x": x, "z": x}),
         ("y(i) = A(i,j) * B(j,k) * x(k)", {"A": matrix(50, 50, 4), "B": matrix(50, 50, 4), "x": vector(50)}),
     ],
 )

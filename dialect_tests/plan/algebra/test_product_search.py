@@ -181,7 +181,7 @@ def test_arguments_that_fit_no_search_are_refused() -> None:
         ProductSearch(found.relations, 0, found.nests, None, None, PartRoom(), names=[1])
     with pytest.raises(ValueError, match="the bit of one variable"):
         EntrySet(3, 1.0, True, {3: 1.0}, {})
-    with pytest.raises(TypeError, match="expected order, in_memory or source"):
+    with pytest.raises(TypeError, match="expected order, in_memory, source or functions"):
         found.relations[0].replaced(entries=2.0)  # type: ignore[call-arg]
     with pytest.raises(OverflowError):
         found.best(-1)

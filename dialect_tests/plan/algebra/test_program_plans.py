@@ -38,7 +38,7 @@ PLANS: dict[str, tuple[list[str], str] | None] = {
     "MMM, CSR by CSC": None,
     "(A + B) x": ([], "sum(j : A(i,j) * x(j)) + sum(j : B(i,j) * x(j))"),
     "A exp(x)": (["y.part(j) = exp(x(j))"], "sum(j : A(i,j) * y.part(j))"),
-    "exp(x(i)) A x": None,
+    "exp(x(i)) A x": (["y.part(i) = sum(j : A(i,j) * z(j))"], "exp(x(i)) * y.part(i)"),
     "A x / norm(A x)": (
         ["y.part(i) = sum(j : A(i,j) * x(j))", "y.part.2 = sum(k : y.part(k) * y.part(k))"],
         "y.part(i) / sqrt(y.part.2)",

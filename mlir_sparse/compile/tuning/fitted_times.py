@@ -76,6 +76,7 @@ def fitted(timed: Mapping[str, float], entries: float, products: float) -> Machi
         convert=_each(timed["converted"], entries),
         far_converts=tuple(_each(timed[f"converted {size}"], entries) for size in FAR_SIZES),
         function=_each(timed["functions"] - call, ARRAY) - lane - write,
+        lone_function=_each(timed["functions of rows"] - timed["vector"], MATRIX),
         **_of_blas(timed),
         near=_rises_at({size: timed[f"near {size}"] for size in sizes(14, 22)}),
         kept=_rises_at({size: timed[f"kept {size}"] / size for size in sizes(14, 22)}),

@@ -110,6 +110,7 @@ class Kernels:
         made._add("written", "y(i) = 2 * x(i)", x=rng.random(ARRAY))
         made._add("fresh", "y(i) = 2 * x(i)", x=rng.random(LARGE))
         made._add("functions", "y(i) = exp(x(i))", x=rng.random(ARRAY))
+        made._add("functions of rows", "y(i) = exp(x(i)) * A(i,j) * x(j)", A=A, x=x)
         made.calls["converted"] = lambda: A.convert("CSC")
         made._add_blas("square", rng, (SQUARE, SQUARE), (SQUARE, SQUARE))
         made._add_blas("thin", rng, THIN, THIN[::-1])

@@ -84,7 +84,7 @@ LoopNest::LoopNest(const Relations &relations, const Bits &result, const std::sh
   std::tie(met_, met_at_most_) = estimates_->meet(sparse_);
   places_ = met_ * estimates_->space(rows_);
   fixed_ = machine_->call +
-           time_of_result(places_, estimates_->space(result), sparse_.size(), inserts_, *machine_);
+           time_of_result(places_, estimates_->space(result), sparse_.size(), inserts_, *machine_) + functions();
   at_least_ = fixed_ + (sparse_.empty() ? 0.0 : met_ * machine_->walk);
 }
 
@@ -114,6 +114,18 @@ std::optional<Loops> LoopNest::loops(double most) const {
   const double meet = machine_->meet / machine_->walk;
   auto found = loops_over(sparse_, inserts_ ? result_ : Bits(), *estimates_, meet, most / machine_->walk, result_);
   if (found && !(found->back().iterations >= met_)) found->back().iterations = met_;
+  return found;
+}
+
+// The time of functions that loops compute: in vectors, or each by itself outside of the loops that sum.
+double LoopNest::functions() const {
+  double found = 0.0;
+  for (const Relation &one : arrays_)
+    if (one->functions != 0.0) {
+      const bool outside = one->variables.within(result_), lone = outside && !variables_.within(result_);
+      const double often = outside ? std::min(places_, estimates_->space(one->variables)) : places_;
+      found += one->functions * often * (lone ? machine_->lone_function : machine_->function);
+    }
   return found;
 }
 

@@ -54,6 +54,7 @@ class LoopNest {
   bool is_sparse() const { return !sparse_.empty(); }
 
  private:
+  double functions() const;
   double in_loops(const Loops &loops) const;
   double walks(const Loops &loops) const;
   double enters(const EntrySet &relation, const Loops &loops) const;

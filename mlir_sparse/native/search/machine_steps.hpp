@@ -9,7 +9,7 @@ namespace mlir_sparse::search {
 
 struct MachineSteps {
   double walk, look_up, scatter, meet, enter, lane, append, insert, near_line, far_line, write, fresh_write, call,
-      sparse_result, convert, multiply_add, element, matrices, near, kept;
+      sparse_result, convert, function, lone_function, multiply_add, element, matrices, near, kept;
   std::vector<double> far_look_ups, far_scatters, far_enters, far_converts;
   double far_size;  // the first of the sizes that those are of, each four times the one before
 

@@ -55,8 +55,10 @@ SharedSet replaced(const EntrySet &own, const py::kwargs &changes) {
       found->in_memory = py::cast<bool>(given);
     else if (name == "source")
       found->source = source_from(given);
+    else if (name == "functions")
+      found->functions = py::cast<double>(given);
     else
-      throw py::type_error("expected order, in_memory or source, but got " + name);
+      throw py::type_error("expected order, in_memory, source or functions, but got " + name);
   }
   return found;
 }
@@ -163,6 +165,8 @@ MachineSteps make_steps(const py::object &times, double far_size) {
   found.call = number("call");
   found.sparse_result = number("sparse_result");
   found.convert = number("convert");
+  found.function = number("function");
+  found.lone_function = number("lone_function");
   found.multiply_add = number("multiply_add");
   found.element = number("element");
   found.matrices = number("matrices");

@@ -304,11 +304,11 @@ class PartStore:
             return NestTime(0.0, 1.0, 1.0, False, 1.0)
         loops = as_written or len(relations) < len(factors)  # scalars are none of BLAS's
         nest = (self.nests.in_loops if loops else self.nests.exact)(relations, self.estimates.bits(kept), array=array)
-        functions = self._functions(factors, kept, nest.places)
+        functions = self._functions(factors, nest.places)
         return nest.longer(functions) if functions else nest
 
-    def _functions(self, factors: Sequence[Factor], kept: frozenset[IndexVar], places: float) -> float:
-        """Returns the time of functions in a loop nest; those of the result's variables are outside of inner loops.
+    def _functions(self, factors: Sequence[Factor], places: float) -> float:
+        """Returns the time of functions of sparse tensors in a loop nest, beside what searches know of functions.
 
         Loops over a function that has values where sparse tensors have none meet their rows at each of its places.
         """
@@ -316,12 +316,10 @@ class PartStore:
         for factor in factors:
             if isinstance(factor, Access):
                 continue
-            variables = variables_of(factor)
-            if isinstance(factor, Opaque) and not self.relation(factor).sparse and self.reads_sparse(factor.body):
-                total += self.nests.machine.meet * min(places, self.space(variables))
-            if count := slow_functions(factor):
-                often = min(places, self.space(variables)) if variables <= kept else places
-                total += self.nests.machine.function * count * often
+            if self.relation(factor).sparse:
+                total += self.nests.machine.function * slow_functions(factor) * places
+            elif isinstance(factor, Opaque) and self.reads_sparse(factor.body):
+                total += self.nests.machine.meet * min(places, self.space(variables_of(factor)))
         return total
 
     def reads_sparse(self, node: Expr) -> bool:
@@ -359,7 +357,9 @@ class PartStore:
     def _computed(self, factor: Factor) -> EntrySet:
         """Returns the relation of what loops compute everywhere from what it reads."""
         read = [self.space(variables_of(access)) for access in accesses_in(factor)]
-        return self.array(variables_of(factor), max(read, default=1.0))
+        found = self.array(variables_of(factor), max(read, default=1.0))
+        count = slow_functions(factor)
+        return found.replaced(functions=float(count)) if count else found
 
     def _of_access(self, access: Access) -> EntrySet:
         known = self._of_parts if access.tensor in self._results else self._of_tensors
