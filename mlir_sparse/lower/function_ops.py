@@ -9,6 +9,7 @@ from mlir_sparse._mlir import ir
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, complex_functions
 from mlir_sparse.lower.arithmetic_ops import operation
+from mlir_sparse.lower.constant_powers import constant_power
 from mlir_sparse.lower.formula_ops import Scalar, Truth, choose
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import FUNCTIONS
@@ -70,8 +71,8 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     if function in _UNCHANGED[kind] or (dtype.is_unsigned and function == "abs"):
         return arguments[0]
     scalars = [Scalar(argument, dtype) for argument in arguments]
-    if function == "pow" and kind == "f" and _is_two(arguments[1]):
-        return (scalars[0] * scalars[0]).value  # as LLVM has it, after loops could have become vectors
+    if function == "pow" and kind == "f" and (power := constant_power(scalars[0], arguments[1])) is not None:
+        return power.value
     for family in ("u", kind) if dtype.is_unsigned else (kind,):
         if (name := _SINGLE[family].get(function)) is not None:
             return scalars[0].op(name, *scalars[1:]).value
@@ -94,15 +95,6 @@ def _converted(x: Scalar, target: DType) -> ir.Value:
     name = "arith.fptoui" if target.is_unsigned else "arith.fptosi"
     whole = Scalar(arithmetic_ops.operation(name, element_type(target), within.value), target)
     return choose(inside, whole, whole.like(least)).value
-
-
-def _is_two(value: ir.Value) -> bool:
-    """Returns whether a value is the constant 2 of floating point."""
-    constant = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if constant is None or constant.name != "arith.constant":
-        return False
-    attribute = constant.attributes["value"]
-    return isinstance(attribute, ir.FloatAttr) and attribute.value == 2.0
 
 
 def _call(function: str, *arguments: Scalar) -> Scalar:
