@@ -242,8 +242,12 @@ def validate(
     num_values: int,
 ) -> None: ...
 def share_rows(
-    positions: object, coordinates: object, values: object, rows: int, size: int
+    positions: object, coordinates: object, values: object, rows: int, size: int, area: int = 1
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None: ...
+def share_entries(
+    indices: object, values: object, shape: tuple[int, ...], interleaved: bool
+) -> tuple[NDArray[Any], tuple[NDArray[Any], ...], NDArray[Any] | None, NDArray[Any]] | None: ...
+def join_views(vectors: Sequence[NDArray[Any]]) -> NDArray[Any] | None: ...
 def expand(
     levels: Sequence[tuple[int, bool, bool, bool, int, int]],
     positions: Sequence[NDArray[Any] | None],

@@ -17,10 +17,9 @@ from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
-from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_semi_structured, is_torch_sparse
-from mlir_sparse.tensor.borders.neighbours import parts_of
-from mlir_sparse.tensor.borders.scipy_rows import keep_form, shared_rows
-from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, is_scipy, storage_of_scipy
+from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_scipy, is_semi_structured, is_torch_sparse
+from mlir_sparse.tensor.borders.known_classes import known_tensor
+from mlir_sparse.tensor.borders.neighbours import neighbour_of
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.fill_values import WAY_OUT, no_fill
@@ -101,8 +100,8 @@ def tensor(
         asked_for = {"shape": shape, "sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
         return tensor_with_fill(source, encoding, fill_value, dtype, asked_for, parameters)  # type: ignore[no-any-return]
     as_it_is = encoding is None and shape is None and dtype is None and not (drop_zeros or prune or parameters)
-    if as_it_is and (found := shared_rows(source)) is not None:
-        return found
+    if as_it_is and (found := known_tensor(source)) is not None:
+        return found  # type: ignore[no-any-return]
     if drop_zeros or prune:
         whole = tensor(source, shape=shape, dtype=dtype)
         wanted = whole.encoding if encoding is None else encoding
@@ -114,10 +113,11 @@ def tensor(
         from mlir_sparse.tensor.create_foreign import tensor_of_torch  # imports this module
 
         return tensor_of_torch(source, as_it_is, Asked(encoding, shape, dtype, sum_duplicates, parameters))
-    if (parts := parts_of(source)) is not None:
-        from mlir_sparse.tensor.create_foreign import tensor_of_parts  # imports this module
+    if (neighbour := neighbour_of(source)) is not None:
+        from mlir_sparse.tensor.create_foreign import tensor_of_neighbour  # imports this module
 
-        return tensor_of_parts(parts, as_it_is, Asked(encoding, shape, dtype, sum_duplicates, parameters))  # type: ignore[no-any-return]
+        asked = Asked(encoding, shape, dtype, sum_duplicates, parameters)
+        return tensor_of_neighbour(neighbour, source, as_it_is, asked)  # type: ignore[no-any-return]
     if isinstance(source, VirtualTensor):
         source = source.made()
     if isinstance(source, SparseTensor):
@@ -128,10 +128,9 @@ def tensor(
         encoding = "NV_24"
     source, asked = as_host(source), Asked(encoding, shape, dtype, sum_duplicates, parameters)
     if is_scipy(source):
-        made = from_library(source, default_encoding, storage_of_scipy, asked)
-        if as_it_is:
-            keep_form(source, made)
-        return made
+        from mlir_sparse.tensor.create_foreign import tensor_of_scipy  # imports this module
+
+        return tensor_of_scipy(source, as_it_is, asked)
     if isinstance(source, tuple) and len(source) == 2:
         return _from_pair(source, asked)
     return _from_dense(source, asked)

@@ -8,7 +8,6 @@ import numpy as np
 
 from mlir_sparse.dtypes import DType, is_numeric
 from mlir_sparse.errors import DTypeError, OperandError, UnsupportedError
-from mlir_sparse.tensor.stored_padding import is_given
 from mlir_sparse.text.shortened import shortened
 
 __all__ = ["WAY_OUT", "cast_fill", "fill_of", "is_filling", "is_zero_fill", "no_fill"]
@@ -67,7 +66,7 @@ def is_zero_fill(fill: Any) -> bool:
     >>> is_zero_fill(np.float64(0.0)), is_zero_fill(np.float64(-0.0)), is_zero_fill(np.False_)
     (True, False, True)
     """
-    return not is_given(np.asarray(fill).reshape(-1)).any()
+    return not any(np.asarray(fill).tobytes())
 
 
 def is_filling(values: Array, fill: Any) -> Array:

@@ -26,6 +26,7 @@ LARGE_COPY = 64
 # SciPy's methods that leave an operator to the other operand where NumPy finds an object, and the operators that call
 # them. Called by name, they have nobody to leave it to.
 _LEAVING = ("_matmul_dispatch", "_divide", "_comparison", "multiply", "_multiply_2d_with_broadcasting")
+_OWN = {"cpu": "_to_cpu", "scipy": "to_scipy", "torch": "to_torch", "cupy": "_to_cupy"}  # by what `to` is asked for
 _WAY_OUT = "pass A.to_scipy(), which shares its memory, or A.to_numpy() for a dense copy"
 
 
@@ -251,12 +252,15 @@ class LibraryMethods(ArrayMethods):
             from mlir_sparse.tensor.device_tensor import to_device  # device_tensor imports the tensor's module
 
             return to_device(self, where)
-        own = {"cpu": lambda: self, "scipy": self.to_scipy, "torch": self.to_torch, "cupy": self._to_cupy}
-        if where in own and not options:
-            return own[where]()
+        own = _OWN.get(where)
+        if own is not None and not options:
+            return getattr(self, own)()
         from mlir_sparse.tensor.borders.neighbours import made_for
 
         return made_for(self._plain(), where, options)
+
+    def _to_cpu(self) -> Any:
+        return self
 
     def _to_cupy(self) -> Any:
         return self.to("cuda").to_cupy()

@@ -44,7 +44,7 @@ class Crossing:
 
 
 def _scipy(module: Any, rows: Any, kind: str = "csr") -> Callable[[], Any]:
-    one = rows.asformat(kind)
+    one = rows.tobsr((4, 4)) if kind == "bsr" else rows.asformat(kind)
     return lambda: getattr(module, f"{kind}_array")((one.data, one.indices, one.indptr), shape=one.shape)
 
 
@@ -120,7 +120,10 @@ _ROWS = _attributes("data", "indices", "indptr")
 
 CROSSINGS: Mapping[str, Crossing] = {
     "scipy CSR": Crossing("scipy", "scipy.sparse", _scipy, _ROWS),
-    "scipy CSC": Crossing("scipy", "scipy.sparse", partial(_scipy, kind="csc"), _ROWS),
+    **{
+        f"scipy {kind.upper()}": Crossing("scipy", "scipy.sparse", partial(_scipy, kind=kind), _ROWS)
+        for kind in ("csc", "bsr")
+    },
     **{
         f"torch {kind.upper()}": Crossing("torch", "torch", partial(_torch, kind=kind), _of_torch)
         for kind in ("csr", "csc", "bsr")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, rows_of_coordinates
+from mlir_sparse.tensor.borders.foreign_parts import Entries, ForeignParts, Given, Lines
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["arrow_of", "arrow_parts"]
 
 
-def arrow_parts(source: Any) -> ForeignParts:
+def arrow_parts(source: Any) -> Given:
     """Returns the buffers of a sparse tensor of Arrow's as arrays."""
     kind, shape = type(source).__name__, tuple(source.shape)
     if kind == "SparseCOOTensor":
         values, indices = source.to_numpy()
-        return rows_of_coordinates(shape, indices, values.ravel())
+        return Entries(shape, indices, values.ravel(), interleaved=True)
     if kind in ("SparseCSRMatrix", "SparseCSCMatrix"):
         values, positions, coordinates = source.to_numpy()
-        return compressed(kind[6:9], shape, positions.ravel(), coordinates.ravel(), values.ravel())
+        return Lines(kind[6:9], shape, positions.ravel(), coordinates.ravel(), values.ravel())
     values, positions, coordinates = source.to_numpy()
     order = list(source.axis_order) if hasattr(source, "axis_order") else list(range(len(shape)))
     dims = ", ".join(f"d{d}" for d in range(len(shape)))

@@ -18,7 +18,7 @@ from mlir_sparse.tensor.borders.neighbours import neighbour_of
 if TYPE_CHECKING:
     from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["as_host", "is_semi_structured", "is_sparse_source", "is_torch", "is_torch_sparse"]
+__all__ = ["as_host", "is_scipy", "is_semi_structured", "is_sparse_source", "is_torch", "is_torch_sparse"]
 
 # `DLDeviceType`: memory of the CPU, and memory of a GPU's driver that the CPU can read.
 _HOST_DEVICES = (1, 3, 11, 13)
@@ -45,6 +45,12 @@ def as_host(source: object) -> object:
     return source
 
 
+def is_scipy(source: object) -> bool:
+    """Returns whether an object is a SciPy sparse array or matrix, without importing SciPy."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(source))
+
+
 def is_torch(source: object) -> bool:
     """Returns whether an object is a tensor of PyTorch, without importing it."""
     module = sys.modules.get("torch")
@@ -58,9 +64,7 @@ def is_torch_sparse(source: object) -> bool:
 
 def is_sparse_source(source: object) -> bool:
     """Returns whether an object is a sparse array of a library that `tensor` supports."""
-    scipy = sys.modules.get("scipy.sparse")
-    is_scipy = scipy is not None and bool(scipy.issparse(source))
-    if is_scipy or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source):
+    if is_scipy(source) or is_torch_sparse(source) or is_semi_structured(source) or _is_cupy_sparse(source):
         return True
     found = neighbour_of(source)
     return found is not None and found.computes
@@ -95,6 +99,11 @@ def torch_array(source: Any) -> Array:
     Raises:
         OperandError: for an element type that NumPy lacks.
     """
+    try:
+        shared: Array = source.numpy()
+        return shared
+    except (RuntimeError, TypeError):
+        pass  # conjugated or negated when it is read, or of a type that NumPy lacks
     import torch
 
     plain = source.resolve_conj().resolve_neg()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,14 +18,14 @@ from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import storage_of_levels
 
-__all__ = ["ForeignParts", "compressed", "entries", "rows_of_coordinates", "storage_of_parts"]
+__all__ = ["Entries", "ForeignParts", "Given", "Lines", "storage_of_parts"]
 
 _ROWS = {name: as_encoding(name) for name in ("CSR", "CSC")}
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignParts:
-    """Arrays of another library's sparse array, as it has them.
+    """Arrays of another library's sparse array, level by level.
 
     Args:
         encoding: the levels that they are, if entries are in order and not repeated.
@@ -34,7 +33,6 @@ class ForeignParts:
         positions: for each level an array, or None.
         coordinates: likewise.
         values: the values; for levels that end dense, of any shape.
-        interleaved: the array of shape (entries, rank) whose columns the coordinates are, if they are.
         fill: the value of what is not stored; None for zero.
     """
 
@@ -43,8 +41,11 @@ class ForeignParts:
     positions: tuple[Array | None, ...]
     coordinates: tuple[Array | None, ...]
     values: Array
-    interleaved: Array | None = None
     fill: Any = None
+
+    def parts(self) -> ForeignParts:
+        """Returns itself, as the other kinds of arrays return theirs."""
+        return self
 
     @property
     def is_list(self) -> bool:
@@ -52,46 +53,90 @@ class ForeignParts:
         return all(column is not None for column in self.coordinates)
 
 
-def entries(shape: Sequence[int], dims: Sequence[Array], values: Array) -> ForeignParts:
-    """Returns the parts of entries given by their coordinates; a vector's are compressed.
+class Lines(NamedTuple):
+    """Compressed rows or columns of another library, or of blocks, as it has them.
 
     Args:
-        shape: the extent of each dimension.
-        dims: the coordinates, one array a dimension.
-        values: the values.
+        format: CSR, CSC, BSR or BSC.
+        shape: the extents, integers of Python's.
+        positions: the positions of each line, of columns for CSC and BSC.
+        coordinates: the coordinates; unused capacity may follow.
+        values: the values, of blocks of shape (entries, height, width).
+        fill: the value of what is not stored; None for zero.
     """
-    return _listed(shape, dims, values, "SoA-COO", None)
+
+    format: str
+    shape: tuple[int, ...]
+    positions: Array
+    coordinates: Array
+    values: Array
+    fill: Any = None
+
+    @property
+    def by_rows(self) -> bool:
+        """Returns whether rows are compressed, and not columns."""
+        return self.format in ("CSR", "BSR")
+
+    def parts(self) -> ForeignParts:
+        """Returns the arrays level by level; unused capacity is left out."""
+        positions, coordinates, values = self.positions, self.coordinates, self.values
+        used = int(positions[-1]) if len(positions) else 0
+        if 0 <= used < len(coordinates):
+            coordinates, values = coordinates[:used], values[:used]
+        block = values.shape[1:]
+        none = [None] * len(block)
+        kind = as_encoding(self.format, block=block) if block else _ROWS[self.format]
+        pos, crd = (None, positions, *none), (None, coordinates, *none)
+        return ForeignParts(kind, tuple(map(int, self.shape)), pos, crd, values, self.fill)
 
 
-def rows_of_coordinates(shape: Sequence[int], indices: Array, values: Array) -> ForeignParts:
-    """Returns the parts of entries whose coordinates are the rows of one array, of shape (entries, rank)."""
-    whole = indices if indices.flags.c_contiguous and indices.shape[1] > 1 else None
-    return _listed(shape, list(indices.T), values, "COO", whole)
+class Entries(NamedTuple):
+    """A list of entries of another library, as it has them.
+
+    Args:
+        shape: the extents, integers of Python's.
+        indices: the coordinates: an array of shape (rank, entries), or (entries, rank) if interleaved; or a tuple of an
+            array a dimension.
+        values: the values.
+        interleaved: whether the coordinates of an entry lie side by side.
+        bounded: whether all coordinates are in range; else those that are not are no entries.
+        fill: the value of what is not stored; None for zero.
+    """
+
+    shape: tuple[int, ...]
+    indices: Array | tuple[Array, ...]
+    values: Array
+    interleaved: bool = False
+    bounded: bool = True
+    fill: Any = None
+
+    def parts(self) -> ForeignParts:
+        """Returns the arrays level by level, of a vector as a compressed level.
+
+        Raises:
+            RankError: for no dimensions.
+        """
+        rank, indices, values = len(self.shape), self.indices, self.values
+        if rank == 0:
+            raise RankError("expected a sparse array of one dimension or more, but got a number: pass it as it is")
+        dims = list(indices.T if self.interleaved else indices)  # type: ignore[union-attr]  # one array, if interleaved
+        if not self.bounded:
+            each = zip(dims, self.shape, strict=True)
+            inside: Array = np.logical_and.reduce([column < extent for column, extent in each])
+            if not inside.all():
+                dims, values = [column[inside] for column in dims], values[inside]
+        kind = _of_list("SparseVector" if rank == 1 else "COO" if self.interleaved else "SoA-COO", rank)
+        first = np.array([0, len(values)], np.int64 if dims[0].dtype.itemsize == 8 else np.int32)
+        positions = (first, *[None] * (rank - 1))
+        return ForeignParts(kind, tuple(map(int, self.shape)), positions, tuple(dims), values, self.fill)
 
 
-def _listed(
-    shape: Sequence[int], dims: Sequence[Array], values: Array, name: str, interleaved: Array | None
-) -> ForeignParts:
-    rank = len(dims)
-    if rank == 0:
-        raise RankError("expected a sparse array of one dimension or more, but got a number: pass it as it is")
-    kind = _of_list("SparseVector" if rank == 1 else name, rank)
-    first = np.array([0, len(values)], np.int64 if dims[0].dtype.itemsize == 8 else np.int32)
-    return ForeignParts(kind, tuple(map(int, shape)), (first, *[None] * (rank - 1)), tuple(dims), values, interleaved)
+Given: TypeAlias = Lines | Entries | ForeignParts
 
 
 @lru_cache(maxsize=64)
 def _of_list(name: str, rank: int) -> Encoding:
     return as_encoding(name, rank=rank)
-
-
-def compressed(name: str, shape: Sequence[int], positions: Array, coordinates: Array, values: Array) -> ForeignParts:
-    """Returns the parts of CSR or CSC; unused capacity at the end is left out."""
-    used = int(positions[-1]) if len(positions) else 0
-    if 0 <= used < len(coordinates):
-        coordinates, values = coordinates[:used], values[:used]
-    extents = shape if type(shape) is tuple else tuple(map(int, shape))
-    return ForeignParts(_ROWS[name], extents, (None, positions), (None, coordinates), values)
 
 
 def storage_of_parts(parts: ForeignParts, encoding: Encoding, dtype: object) -> LevelStorage:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.errors import RankError
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
+from mlir_sparse.tensor.borders.foreign_parts import Entries, Given, Lines
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 __all__ = ["graphblas_of", "graphblas_parts"]
 
 
-def graphblas_parts(source: Any) -> ForeignParts:
+def graphblas_parts(source: Any) -> Given:
     """Returns the arrays of a Matrix as CSR, of a Vector as SparseVector; entries that are absent become zeros."""
     if len(source.shape) == 1:
         coordinates, values = source.to_coo()
-        return entries(source.shape, [_signed(coordinates)], values)
+        return Entries(source.shape, _signed(coordinates)[np.newaxis], np.ascontiguousarray(values))
     if not hasattr(source, "to_csr"):  # a transposed matrix, or an expression
         source = source.new()
     if source.shape[0] > 1 << 31:  # more positions than memory has
         rows, columns, values = source.to_coo()
-        return entries(source.shape, [_signed(rows), _signed(columns)], values)
+        return Entries(source.shape, (_signed(rows), _signed(columns)), values)
     positions, coordinates, values = source.to_csr()
     # Of values that are all equal GraphBLAS has one, which it gives as an array without steps.
     stored = np.ascontiguousarray(values)
-    return compressed("CSR", source.shape, _signed(positions), _signed(coordinates), stored)
+    return Lines("CSR", source.shape, _signed(positions), _signed(coordinates), stored)
 
 
 def _signed(indices: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.errors import ExtentError, OperandError, RankError
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, entries
+from mlir_sparse.tensor.borders.foreign_parts import Entries
 from mlir_sparse.tensor.borders.imported_library import imported
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["igraph_of", "igraph_parts", "networkx_of", "networkx_parts"]
 
 _WEIGHT = "weight"
+_PLAIN = {int, float}  # of most graphs all weights
 
 
-def networkx_parts(source: Any) -> ForeignParts:
+def networkx_parts(source: Any) -> Entries:
     """Returns the adjacency of a graph of networkx'.
 
     Raises:
@@ -46,7 +47,7 @@ def networkx_parts(source: Any) -> ForeignParts:
     return _adjacency(len(places), np.array([tails, heads], np.int64).reshape(2, -1), weights, names)
 
 
-def igraph_parts(source: Any) -> ForeignParts:
+def igraph_parts(source: Any) -> Entries:
     """Returns the adjacency of a graph of igraph's.
 
     Raises:
@@ -61,8 +62,9 @@ def igraph_parts(source: Any) -> ForeignParts:
     return _adjacency(source.vcount(), edges.T, weights, range(source.vcount()))
 
 
-def _adjacency(count: int, ends: Array, weights: list[Any], names: Any) -> ForeignParts:
-    for at, weight in enumerate(weights):
+def _adjacency(count: int, ends: Array, weights: list[Any], names: Any) -> Entries:
+    plain = set(map(type, weights)) <= _PLAIN
+    for at, weight in () if plain else enumerate(weights):
         if not isinstance(weight, int | float | complex | np.number | np.bool_):
             tail, head = (names[int(end)] for end in ends[:, at])
             raise OperandError(
@@ -75,7 +77,7 @@ def _adjacency(count: int, ends: Array, weights: list[Any], names: Any) -> Forei
     if values.dtype.kind == "O":
         raise OperandError("expected weights of 64 bits, but got an integer beyond: convert them to float")
     order = np.lexsort(ends[::-1])
-    return entries((count, count), list(ends[:, order]), values[order])
+    return Entries((count, count), np.ascontiguousarray(ends[:, order]), values[order])
 
 
 def _edges(tensor: SparseTensor) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlir_sparse.errors import FileFormatError, OperandError
 from mlir_sparse.tensor.borders.anndata_attributes import matrix_format, matrix_shape
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed
+from mlir_sparse.tensor.borders.foreign_parts import Lines
 from mlir_sparse.tensor.borders.imported_library import index_pair
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def is_sparse_group(source: Any) -> bool:
     return matrix_format(source.attrs) is not None
 
 
-def group_parts(source: Any) -> ForeignParts:
+def group_parts(source: Any) -> Lines:
     """Returns the arrays of a group, which are read from its file.
 
     Raises:
@@ -36,7 +36,7 @@ def group_parts(source: Any) -> ForeignParts:
             f"but got no {missing[0] if missing else 'such shape'} in {source.name}"
         )
     values, coordinates, positions = (np.asarray(source[name][...]) for name in ("data", "indices", "indptr"))
-    return compressed(name, shape, positions, coordinates, values)
+    return Lines(name, shape, positions, coordinates, values)
 
 
 def group_of(tensor: SparseTensor, group: Any = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ def imported(module: str, title: str, package: str) -> Any:
     Raises:
         MissingPackageError: without the library.
     """
+    found = sys.modules.get(module)
+    half_done = getattr(getattr(found, "__spec__", None), "_initializing", False)  # another thread imports it
+    if found is not None and not half_done:
+        return found
     try:
         return importlib.import_module(module)
     except ImportError as error:

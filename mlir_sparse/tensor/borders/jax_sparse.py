@@ -13,7 +13,7 @@ import numpy as np
 
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import DTypeError, OperandError
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries, rows_of_coordinates
+from mlir_sparse.tensor.borders.foreign_parts import Entries, ForeignParts, Given, Lines
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["jax_of", "jax_parts"]
 
 
-def jax_parts(source: Any) -> ForeignParts:
+def jax_parts(source: Any) -> Given:
     """Returns the arrays of a BCOO or BCSR in host memory.
 
     Raises:
@@ -35,9 +35,9 @@ def jax_parts(source: Any) -> ForeignParts:
         return _rows(source, _host(source.indptr), indices, values)
     if source.n_batch:
         return _batched(source, indices, values)
-    indices, values = _unpadded(indices, values, source.shape)
     if not source.n_dense:
-        return rows_of_coordinates(source.shape, indices, values)
+        return Entries(source.shape, indices, values, interleaved=True, bounded=False)
+    indices, values = _unpadded(indices, values, source.shape)
     return _hybrid(source.shape, list(indices.T), values)
 
 
@@ -86,7 +86,7 @@ def _hybrid(shape: tuple[int, ...], dims: list[Array], values: Array) -> Foreign
     return ForeignParts(kind, tuple(shape), positions, (*columns, *none), stored)
 
 
-def _batched(source: Any, indices: Array, values: Array) -> ForeignParts:
+def _batched(source: Any, indices: Array, values: Array) -> Given:
     """Returns the entries of all batches; JAX has one list for each, or one for all where an axis has extent 1."""
     batches, rest = source.shape[: source.n_batch], source.shape[source.n_batch :]
     indices = np.broadcast_to(indices, (*batches, *indices.shape[source.n_batch :]))
@@ -102,12 +102,12 @@ def _batched(source: Any, indices: Array, values: Array) -> ForeignParts:
     stored = stored[inside]
     if source.n_dense:
         return _hybrid(source.shape, dims, stored)
-    return entries(source.shape, dims, stored)
+    return Entries(source.shape, tuple(dims), stored)
 
 
-def _rows(source: Any, positions: Array, coordinates: Array, values: Array) -> ForeignParts:
+def _rows(source: Any, positions: Array, coordinates: Array, values: Array) -> Given:
     if not source.n_batch and not source.n_dense:
-        return compressed("CSR", source.shape, positions, coordinates, values)
+        return Lines("CSR", source.shape, positions, coordinates, values)
     count = source.shape[source.n_batch]
     flat = positions.reshape(-1, count + 1)
     rows = np.zeros((len(flat), coordinates.shape[-1]), np.int64) + count  # beyond the last row: no entry
@@ -135,14 +135,12 @@ def jax_of(tensor: SparseTensor) -> Any:
         )
     pair = index_pair(tensor)
     if pair is not None and pair[0] == "CSR":
-        parts = (tensor.storage.values, _narrow(jax, pair[2]), _narrow(jax, pair[1]))
-        made = tuple(map(jax.numpy.asarray, parts))
-        return sparse.BCSR(made, shape=tensor.shape, indices_sorted=True, unique_indices=True)
+        # BCSR and BCOO make JAX' arrays of NumPy's; of JAX' own they take as long again.
+        rows = (tensor.storage.values, _narrow(jax, pair[2]), _narrow(jax, pair[1]))
+        return sparse.BCSR(rows, shape=tensor.shape, indices_sorted=True, unique_indices=True)
     coordinates, stored = listed_entries(tensor)
-    indices = jax.numpy.asarray(_narrow(jax, np.ascontiguousarray(coordinates.T)))
-    return sparse.BCOO(
-        (jax.numpy.asarray(stored), indices), shape=tensor.shape, indices_sorted=True, unique_indices=True
-    )
+    indices = _narrow(jax, np.ascontiguousarray(coordinates.T))
+    return sparse.BCOO((stored, indices), shape=tensor.shape, indices_sorted=True, unique_indices=True)
 
 
 def _narrow(jax: Any, indices: Array) -> Array:

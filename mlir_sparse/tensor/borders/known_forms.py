@@ -1,24 +1,25 @@
 """Other libraries' arrays that need no conversion: tensors that share them, by one native check.
 
-To find out what arrays become takes ten times as long as to look at them. What was found out is kept by their levels
+To find out what arrays become takes ten times as long as to look at them. What was found out is kept by their layout
 and types. The arrays are looked at each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
-from mlir_sparse.encoding.buffer_layout import level_tuples
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts
+from mlir_sparse.tensor.borders.foreign_parts import Entries, Given, Lines
+from mlir_sparse.tensor.borders.known_classes import keep_class
+from mlir_sparse.tensor.filled_tensor import filled
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["keep_known", "shared_parts"]
+__all__ = ["keep_form", "keep_reader", "shared_tensor"]
 
 # Of longer axes, coordinates of 32 bits do not say whether they are in range.
 _LONGEST = 2**31 - 1
@@ -26,94 +27,130 @@ _MOST = 512
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What arrays of some levels and types become.
+class _Form:
+    """What arrays of one layout and of some types become.
 
     Args:
-        given: the levels, which the key has by identity.
         encoding: the encoding, with widths.
         dtype: the element type.
-        levels: what native code checks levels by, of any size.
+        by_rows: whether dimensions are levels in their order.
     """
 
-    given: Encoding
     encoding: Encoding
     dtype: DType
-    levels: tuple[Any, ...]
+    by_rows: bool
 
 
-_forms: dict[Hashable, _Known] = {}
+_forms: dict[Hashable, _Form] = {}
 
 
-def shared_parts(parts: ForeignParts) -> SparseTensor | None:
-    """Returns a tensor on arrays that are its levels as they are; None for what must be looked at again."""
-    form = _forms.get(_key(parts))
-    if form is None or max(parts.shape) > _LONGEST or min(parts.shape) < 0:
+def shared_tensor(given: Given) -> Any:
+    """Returns a tensor on arrays that are its levels as they are; None for what must be looked at again.
+
+    One of a fill value is a FilledTensor.
+    """
+    kind = type(given)
+    if kind is Lines:
+        made = _lines(given)  # type: ignore[arg-type]  # as it is
+    elif kind is Entries:
+        made = _entries(given)  # type: ignore[arg-type]  # likewise
+    else:
         return None
-    sizes = tuple([parts.shape[dim] for dim in form.encoding.level_order])
-    storage = _listed(parts, form, sizes) if parts.is_list else _rows(parts, form, sizes)
-    return None if storage is None else SparseTensor._from_parts(parts.shape, storage, form.dtype)
+    return made if made is None or given.fill is None else filled(made, given.fill)
 
 
-def _rows(parts: ForeignParts, form: _Known, sizes: tuple[int, ...]) -> LevelStorage | None:
-    found = _native.share_rows(parts.positions[1], parts.coordinates[1], parts.values, *sizes)
+def _lines(given: Lines) -> SparseTensor | None:
+    name, shape, positions, coordinates, values, _ = given
+    block = values.shape[1:]
+    form = _forms.get((name, positions.dtype, coordinates.dtype, values.dtype, block))
+    if form is None or len(shape) != 2 or max(shape) > _LONGEST:
+        return None
+    if block:
+        return _blocks(given, form)
+    sizes = shape if form.by_rows else (shape[1], shape[0])
+    found = _native.share_rows(positions, coordinates, values, *sizes)
     if found is None:
         return None
     pos, crd, stored = found
-    return LevelStorage(form.encoding, sizes, (None, pos), (None, crd), stored, _buffers=found)
+    storage = LevelStorage(form.encoding, sizes, (None, pos), (None, crd), stored, _buffers=found)
+    return SparseTensor._from_parts(shape, storage, form.dtype)
 
 
-def _listed(parts: ForeignParts, form: _Known, sizes: tuple[int, ...]) -> LevelStorage | None:
-    if any(array.ndim != 1 or array.size != parts.values.size for array in (parts.values, *parts.coordinates)):  # type: ignore[union-attr]
+def _blocks(given: Lines, form: _Form) -> SparseTensor | None:
+    """Returns blocks that fill the matrix: what reaches beyond its edge is looked at."""
+    _, shape, positions, coordinates, values, _ = given
+    if len(values.shape) != 3 or not values.flags.c_contiguous:
         return None
-    levels = [(*level[:4], size, level[5]) for level, size in zip(form.levels, sizes, strict=True)]
-    try:
-        _native.validate(levels, parts.positions, parts.coordinates, parts.values.size)
-    except _native.LevelFault:
+    (rows, row_rest), (columns, column_rest) = map(divmod, shape, values.shape[1:])
+    if row_rest or column_rest:
         return None
-    return LevelStorage.from_buffers(form.encoding, sizes, _buffers(parts))
+    lines, places = (rows, columns) if form.by_rows else (columns, rows)
+    area = values.shape[1] * values.shape[2]
+    found = _native.share_rows(positions, coordinates, values.reshape(-1), lines, places, area)
+    if found is None:
+        return None
+    pos, crd, stored = found
+    sizes, none = (lines, places, *values.shape[1:]), (None, None)
+    storage = LevelStorage(form.encoding, sizes, (None, pos, *none), (None, crd, *none), stored, _buffers=found)
+    return SparseTensor._from_parts(shape, storage, form.dtype)
 
 
-def keep_known(parts: ForeignParts, made: SparseTensor) -> None:
-    """Keeps what arrays became, if the tensor has them as they are."""
-    simple = made.encoding.is_permutation and made.encoding.is_native and not made.encoding.has_padding
-    if not simple or made.type.dtype.is_truth or not (parts.is_list or len(parts.shape) == 2):
-        return  # the bytes of truth values are looked at
-    if made.storage.encoding.level_types != parts.encoding.level_types:
-        return
-    ours, theirs = made.storage.buffers(), _buffers(parts)
-    if len(ours) == len(theirs) and all(map(_same, ours, theirs)) and _same_address(ours[-1], theirs[-1]):
-        if len(_forms) >= _MOST:
-            _forms.clear()
-        levels = tuple(level_tuples(made.encoding, made.storage.level_sizes))
-        _forms[_key(parts)] = _Known(parts.encoding, made.encoding, made.type.dtype, levels)
+def _entries(given: Entries) -> SparseTensor | None:
+    shape, indices, values, interleaved, _, _ = given
+    if type(indices) is tuple:
+        return None
+    rank = len(shape)
+    form = _forms.get((rank, interleaved, indices.dtype, values.dtype))  # type: ignore[union-attr]  # as it is
+    if form is None or max(shape) > _LONGEST:
+        return None
+    found = _native.share_entries(indices, values, shape, interleaved)
+    if found is None:
+        return None
+    first, columns, flat, stored = found
+    buffers = (first, *columns, stored) if flat is None else (first, flat, stored)
+    positions = (first, *[None] * (rank - 1))
+    storage = LevelStorage(form.encoding, shape, positions, columns, stored, _buffers=buffers)
+    return SparseTensor._from_parts(shape, storage, form.dtype)
 
 
-def _buffers(parts: ForeignParts) -> list[Array]:
-    if parts.interleaved is not None:
-        structure = [parts.positions[0], parts.interleaved.reshape(-1)]
+def keep_form(given: Given, made: SparseTensor) -> bool:
+    """Keeps what arrays became, if the tensor has them as they are; returns whether it has."""
+    encoding, ours = made.encoding, made.storage.buffers()
+    if not encoding.is_native or made.type.dtype.is_truth:  # the bytes of truth values are looked at
+        return False
+    key: Hashable
+    if type(given) is Lines and len(given.shape) == 2:
+        theirs = [given.positions, given.coordinates, given.values]
+        key = (given.format, *[array.dtype for array in theirs], given.values.shape[1:])
+        by_rows = given.by_rows
+    elif type(given) is Entries and type(given.indices) is not tuple:
+        indices: Array = given.indices  # type: ignore[assignment]  # as it is
+        if indices.ndim != 2 or indices.shape[1 if given.interleaved else 0] != len(given.shape):
+            return False  # the last dimensions are dense
+        # The positions of a list are made for it.
+        lines = [indices.reshape(-1)] if given.interleaved or len(given.shape) == 1 else list(indices)
+        ours, theirs = ours[1:], [*lines, given.values]
+        key, by_rows = (len(given.shape), given.interleaved, indices.dtype, given.values.dtype), True
     else:
-        pairs = zip(parts.positions, parts.coordinates, strict=True)
-        structure = [array for pair in pairs for array in pair]
-    return [array for array in (*structure, parts.values) if array is not None]
+        return False
+    if len(ours) != len(theirs) or not all(map(_shares, ours, theirs)):
+        return False
+    if len(_forms) >= _MOST:
+        _forms.clear()
+    _forms[key] = _Form(encoding, made.type.dtype, by_rows)
+    return True
 
 
-def _key(parts: ForeignParts) -> Hashable:
-    arrays = (*parts.positions, *parts.coordinates)
-    return (
-        id(parts.encoding),
-        parts.interleaved is None,
-        *[None if array is None else array.dtype for array in arrays],
-        parts.values.dtype,
-        parts.values.flags.c_contiguous and parts.values.flags.aligned,
-    )
+def keep_reader(kind: type, reader: Callable[[Any], Given | None]) -> None:
+    """Keeps that a function returns the arrays of a class, or None for those that need more."""
+
+    def maker(source: Any) -> Any:
+        given = reader(source)
+        return None if given is None else shared_tensor(given)
+
+    keep_class(kind, maker)
 
 
-def _same(ours: Array, theirs: Array) -> bool:
-    same: bool = ours.dtype == theirs.dtype and ours.shape == theirs.shape
-    return same
-
-
-def _same_address(ours: Array, theirs: Array) -> bool:
-    same: bool = ours.ctypes.data == theirs.ctypes.data
+def _shares(ours: Array, theirs: Array) -> bool:
+    same: bool = ours.dtype == theirs.dtype and ours.size == theirs.size and ours.ctypes.data == theirs.ctypes.data
     return same

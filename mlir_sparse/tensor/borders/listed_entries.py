@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.tensor.convert.convert import serves_as
@@ -46,34 +47,8 @@ def is_listed_in_order(tensor: SparseTensor) -> bool:
 
 def side_by_side(columns: Sequence[Array]) -> Array:
     """Returns an array whose rows are the columns, on their memory if they lie at equal distances in it."""
-    first, *others = columns
-    if not others:
-        return first[np.newaxis]
-    address = _address(first)
-    step, owner = _address(others[0]) - address, _owner(first)
-    together = step > 0 and all(
-        column.dtype == first.dtype
-        and column.strides == first.strides
-        and _address(column) == address + at * step
-        and _owner(column) is owner
-        for at, column in enumerate(others, 1)
-    )
-    if not together or first.size == 0:
-        return np.stack(columns)
-    shape, strides = (len(columns), first.size), (step, first.strides[0])
-    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
-
-
-def _address(array: Array) -> int:
-    found: int = array.__array_interface__["data"][0]
-    return found
-
-
-def _owner(array: Array) -> object:
-    owner: object = array
-    while isinstance(owner, np.ndarray) and owner.base is not None:
-        owner = owner.base
-    return owner
+    joined = _native.join_views(columns)
+    return np.stack(columns) if joined is None else joined
 
 
 @lru_cache(maxsize=16)

@@ -6,6 +6,7 @@ A library is recognised by the module of a class and by the attributes that are 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import OperandError
 
 if TYPE_CHECKING:
-    from mlir_sparse.tensor.borders.foreign_parts import ForeignParts
+    from mlir_sparse.tensor.borders.foreign_parts import Given
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["NEIGHBOURS", "Neighbour", "made_for", "neighbour_of", "parts_of"]
+__all__ = ["NEIGHBOURS", "Neighbour", "made_for", "neighbour_of"]
 
 _ROOM = "mlir_sparse.tensor.borders"
 
@@ -41,17 +42,14 @@ class Neighbour:
     function: str
     computes: bool = True
 
-    def parts(self, source: Any) -> ForeignParts:
-        """Returns what a sparse array of the library's is made of."""
-        found: ForeignParts = getattr(self._home(), f"{self.function}_parts")(source)
+    def reader(self) -> Callable[[Any], Given]:
+        """Returns what says of a sparse array of the library's of which arrays it is made."""
+        found: Callable[[Any], Given] = _member(self.home, f"{self.function}_parts")
         return found
 
     def made(self, tensor: SparseTensor, options: dict[str, Any]) -> Any:
         """Returns a tensor as a sparse array of the library's."""
-        return getattr(self._home(), f"{self.function}_of")(tensor, **options)
-
-    def _home(self) -> Any:
-        return importlib.import_module(f"{_ROOM}.{self.home}")
+        return _member(self.home, f"{self.function}_of")(tensor, **options)
 
 
 NEIGHBOURS = (
@@ -78,16 +76,6 @@ def neighbour_of(source: object) -> Neighbour | None:
     return found
 
 
-def parts_of(source: object) -> ForeignParts | None:
-    """Returns what another library's sparse array is made of; None for any other object.
-
-    Raises:
-        SparseError: for one that no tensor can be, such as one on a device.
-    """
-    found = neighbour_of(source)
-    return None if found is None else found.parts(source)
-
-
 def made_for(tensor: SparseTensor, name: str, options: dict[str, Any]) -> Any:
     """Returns a tensor as a sparse array of a library.
 
@@ -105,6 +93,11 @@ def made_for(tensor: SparseTensor, name: str, options: dict[str, Any]) -> Any:
                 raise OperandError(f"expected options of A.to({name!r}), but got others: {error}") from None
     names = ", ".join(dict.fromkeys(neighbour.name for neighbour in NEIGHBOURS))
     raise OperandError(f"expected cpu, cuda, cuda:N, scipy, torch, cupy, {names} for A.to, but got {name!r}")
+
+
+@lru_cache(maxsize=64)
+def _member(home: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"{_ROOM}.{home}"), name)
 
 
 @lru_cache(maxsize=512)

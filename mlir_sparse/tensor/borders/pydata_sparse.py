@@ -11,13 +11,12 @@ A fill value other than zero is that of a FilledTensor.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse.errors import OperandError
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
+from mlir_sparse.tensor.borders.foreign_parts import Entries, Lines
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.fill_values import is_zero_fill
@@ -27,28 +26,32 @@ if TYPE_CHECKING:
 
 __all__ = ["pydata_of", "pydata_parts"]
 
+_NUMBERS = frozenset(np.dtype(code).type for code in np.typecodes["AllInteger"] + np.typecodes["AllFloat"])
 
-def pydata_parts(source: Any) -> ForeignParts:
+
+def pydata_parts(source: Any) -> Entries | Lines:
     """Returns the arrays of an array of pydata's.
 
     Raises:
         RankError: for an array without dimensions.
         OperandError: for a fill value that is no number.
     """
-    parts = _parts_beside_fill(source)
-    fill = np.asarray(source.fill_value)
-    if fill.ndim or fill.dtype.kind not in "biufc":
-        raise OperandError(f"expected a number as fill value, but got {source.fill_value!r}: pass x.todense()")
-    return parts if is_zero_fill(fill[()]) else replace(parts, fill=source.fill_value)
+    fill = source.fill_value
+    if type(fill) not in _NUMBERS:
+        given = np.asarray(fill)
+        if given.ndim or given.dtype.kind not in "biufc":
+            raise OperandError(f"expected a number as fill value, but got {fill!r}: pass x.todense()")
+        fill = given[()]
+    return _parts_beside(source, None if is_zero_fill(fill) else source.fill_value)
 
 
-def _parts_beside_fill(source: Any) -> ForeignParts:
+def _parts_beside(source: Any, fill: Any) -> Entries | Lines:
     axes = getattr(source, "compressed_axes", None)
     if axes is not None and len(source.shape) == 2:
         name = "CSR" if tuple(axes) == (0,) else "CSC"
-        return compressed(name, source.shape, source.indptr, source.indices, source.data)
+        return Lines(name, source.shape, source.indptr, source.indices, source.data, fill)
     listed = source if hasattr(source, "coords") else source.asformat("coo")
-    return entries(listed.shape, list(listed.coords), listed.data)
+    return Entries(listed.shape, listed.coords, listed.data, fill=fill)
 
 
 def pydata_of(tensor: SparseTensor, fill: Any = None, /) -> Any:

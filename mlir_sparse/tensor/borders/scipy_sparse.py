@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
@@ -15,6 +14,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.errors import CoordinatesError, DTypeError
+from mlir_sparse.tensor.borders.foreign_parts import Lines
 from mlir_sparse.tensor.borders.listed_entries import is_listed_in_order, listed_columns
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
@@ -27,13 +27,7 @@ from mlir_sparse.tensor.validate import storage_of_levels
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["default_encoding", "format_of", "is_scipy", "storage_of_scipy", "to_scipy"]
-
-
-def is_scipy(source: object) -> bool:
-    """Returns whether an object is a SciPy sparse array or matrix, without importing SciPy."""
-    module = sys.modules.get("scipy.sparse")
-    return module is not None and bool(module.issparse(source))
+__all__ = ["default_encoding", "format_of", "scipy_lines", "storage_of_scipy", "to_scipy"]
 
 
 def default_encoding(source: Any) -> Encoding:
@@ -81,6 +75,14 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     if direct is encoding and storage.encoding.level_types == encoding.level_types:
         return storage
     return convert_storage(storage, tuple(source.shape), encoding)
+
+
+def scipy_lines(source: Any) -> Lines | None:
+    """Returns the arrays of a matrix in csr, csc or bsr; None for any other array."""
+    kind = source.format
+    if kind not in ("csr", "csc", "bsr") or len(source.shape) != 2:
+        return None
+    return Lines(kind.upper(), source.shape, source.indptr, source.indices, source.data)
 
 
 def _in_native_order(source: Any) -> Any:
@@ -156,17 +158,23 @@ def format_of(tensor: SparseTensor) -> str:
 
 
 def _scipy_format(tensor: SparseTensor) -> str | None:
-    encoding = tensor.encoding
+    kind, block = _format_and_block(tensor.encoding)
+    whole = block is None or all(extent % size == 0 for extent, size in zip(tensor.shape, block, strict=True))
+    return kind if whole else None
+
+
+@lru_cache(maxsize=256)
+def _format_and_block(encoding: Encoding) -> tuple[str | None, tuple[int, int] | None]:
+    """Returns the format of an encoding's levels, if there is one, and the size of its blocks, which fill a matrix."""
     formats = tuple(kind.format for kind in encoding.level_types)
     if encoding.dim_rank != 2 or formats[:2] != (LevelFormat.DENSE, LevelFormat.COMPRESSED):
-        return None
+        return None, None
     if encoding.is_permutation:
-        return "csr" if encoding.level_order == (0, 1) else "csc"
+        return "csr" if encoding.level_order == (0, 1) else "csc", None
     block = (encoding.block_of(0), encoding.block_of(1))
     if min(block) == 1 or not same_formats(replace(encoding), as_encoding("BSR", block=block)):
-        return None
-    whole = all(extent % size == 0 for extent, size in zip(tensor.shape, block, strict=True))
-    return "bsr" if whole else None
+        return None, None
+    return "bsr", block
 
 
 def _rows_to_scipy(tensor: SparseTensor, sparse: Any, kind: str) -> Any:

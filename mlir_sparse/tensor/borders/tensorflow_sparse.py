@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.errors import OperandError
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, rows_of_coordinates
+from mlir_sparse.tensor.borders.foreign_parts import Entries
 from mlir_sparse.tensor.borders.imported_library import imported
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
 from mlir_sparse.tensor.level_storage import Array
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["tensorflow_of", "tensorflow_parts"]
 
 
-def tensorflow_parts(source: Any) -> ForeignParts:
+def tensorflow_parts(source: Any) -> Entries:
     """Returns the arrays of a SparseTensor.
 
     Raises:
         OperandError: for one on a device, and for one of a function that TensorFlow traces.
     """
     indices, values, shape = map(_host, (source.indices, source.values, source.dense_shape))
-    return rows_of_coordinates(shape.tolist(), indices, values)
+    return Entries(tuple(shape.tolist()), indices, values, interleaved=True)
 
 
 def _host(array: Any) -> Array:

@@ -22,7 +22,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.borders.foreign_arrays import torch_array
-from mlir_sparse.tensor.borders.foreign_parts import ForeignParts, compressed, entries
+from mlir_sparse.tensor.borders.foreign_parts import Entries, Lines
 from mlir_sparse.tensor.borders.listed_entries import side_by_side
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
@@ -38,10 +38,11 @@ __all__ = [
     "storage_of_torch",
     "strided_tensor",
     "to_torch",
-    "torch_parts",
+    "torch_arrays",
 ]
 
 _ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
+_MAKERS = {name: f"sparse_{name.lower()}_tensor" for name in ("CSR", "CSC", "BSR", "BSC")}
 _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
 
 
@@ -138,25 +139,24 @@ def storage_of_torch(source: Any, encoding: Encoding, dtype: object) -> LevelSto
     return convert_storage(storage, shape, encoding)
 
 
-def torch_parts(source: Any) -> ForeignParts | None:
-    """Returns the arrays of one matrix in CSR or CSC, or of numbers in coalesced COO, in host memory.
+def torch_arrays(source: Any) -> Entries | Lines | None:
+    """Returns the arrays of one matrix in a compressed layout, or of numbers in COO, in host memory.
 
-    None for any other tensor.
+    None for tensors on a device, or that record gradients. Those that `to_sparse` does not make, such as of batches,
+    have arrays of more axes.
     """
     layout = str(source.layout)
-    by_rows = layout == "torch.sparse_csr"
-    if source.requires_grad or source.device.type != "cpu":
+    if source.requires_grad or not source.is_cpu:
         return None
     if layout == "torch.sparse_coo":
-        if source.dense_dim() or not source.sparse_dim() or not source.is_coalesced():
-            return None
-        return entries(tuple(source.shape), list(torch_array(source._indices())), torch_array(source._values()))
-    if not (by_rows or layout == "torch.sparse_csc") or source.ndim != 2:
+        return Entries(tuple(source.shape), source._indices().numpy(), torch_array(source._values()))
+    if layout in _ROWS:
+        name, positions, coordinates = _ROWS[layout], source.crow_indices(), source.col_indices()
+    elif layout in _COLUMNS:
+        name, positions, coordinates = _COLUMNS[layout], source.ccol_indices(), source.row_indices()
+    else:
         return None
-    positions = source.crow_indices() if by_rows else source.ccol_indices()
-    coordinates = source.col_indices() if by_rows else source.row_indices()
-    values = torch_array(source.values())
-    return compressed("CSR" if by_rows else "CSC", tuple(source.shape), positions.numpy(), coordinates.numpy(), values)
+    return Lines(name, tuple(source.shape), positions.numpy(), coordinates.numpy(), torch_array(source.values()))
 
 
 def _parts(source: Any) -> tuple[list[Array | None], list[Array | None], Array]:
@@ -182,9 +182,12 @@ def to_torch(tensor: SparseTensor) -> Any:
         values = strided_tensor(torch, tensor.storage.values).reshape(tensor.storage.level_sizes)
         return values.permute([encoding.level_order.index(dim) for dim in range(encoding.dim_rank)])
     name, block = _row_format(encoding)
-    if name is None or any(extent % size for extent, size in zip(tensor.shape, block, strict=True)):
+    if name is None:
         return _coo_to_torch(torch, tensor)
-    return _rows_to_torch(torch, tensor, name)
+    if block == (1, 1):
+        return _rows_to_torch(torch, tensor, name, None)
+    whole = not any(extent % size for extent, size in zip(tensor.shape, block, strict=True))
+    return _rows_to_torch(torch, tensor, name, block) if whole else _coo_to_torch(torch, tensor)
 
 
 def import_torch() -> Any:
@@ -214,18 +217,17 @@ def _row_format(encoding: Encoding) -> tuple[str | None, tuple[int, int]]:
     return next((name for name, kind in names.items() if same_formats(encoding, kind)), None), block
 
 
-def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str) -> Any:
+def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str, block: tuple[int, int] | None) -> Any:
     storage = tensor.storage
     position, coordinate = storage.positions[1], storage.coordinates[1]
     assert position is not None
     assert coordinate is not None
-    dtype = np.int64 if max(position.itemsize, coordinate.itemsize) == 8 else np.int32
-    values = strided_tensor(torch, storage.values)
-    if name in ("BSR", "BSC"):
-        values = values.reshape(-1, tensor.encoding.block_of(0), tensor.encoding.block_of(1))
-    make = getattr(torch, f"sparse_{name.lower()}_tensor")
-    indices = [strided_tensor(torch, array.astype(dtype, copy=False)) for array in (position, coordinate)]
-    return make(*indices, values, tensor.shape, check_invariants=False)
+    if position.dtype != coordinate.dtype or position.itemsize < 4:
+        dtype = np.int64 if max(position.itemsize, coordinate.itemsize) == 8 else np.int32
+        position, coordinate = position.astype(dtype, copy=False), coordinate.astype(dtype, copy=False)
+    values = storage.values if block is None else storage.values.reshape(-1, *block)
+    arrays = [strided_tensor(torch, array) for array in (position, coordinate, values)]
+    return getattr(torch, _MAKERS[name])(*arrays, tensor.shape, check_invariants=False)
 
 
 def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
