@@ -150,12 +150,12 @@ class DType(_Row):
         """
         if isinstance(dtype, DType):
             return dtype
-        if isinstance(dtype, np.dtype):
-            return _of_numpy(dtype)
         if isinstance(dtype, str):
             name = _SPELLINGS.get(dtype.replace(" ", ""))
             if name is not None:
                 return cls(name)
+        elif isinstance(dtype, np.dtype):
+            return _of_numpy(dtype)
         return _of_numpy(_to_numpy(dtype))
 
     @classmethod

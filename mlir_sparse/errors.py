@@ -46,9 +46,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from numpy.linalg import LinAlgError
-
 if TYPE_CHECKING:  # this module imports nothing of the package
+    from numpy.linalg import LinAlgError
+
     from mlir_sparse.text.source_text import Source, Span
 
 __all__ = [
@@ -232,8 +232,22 @@ class IndexRangeError(CoordinatesError, IndexError):
     """A subscript of a tensor in Python out of range."""
 
 
-class SingularMatrixError(SparseError, LinAlgError):
-    """A matrix without an inverse, or one whose incomplete factors have no pivot in some row."""
+if TYPE_CHECKING:
+
+    class SingularMatrixError(SparseError, LinAlgError):
+        """A matrix without an inverse, or one whose incomplete factors have no pivot in some row."""
+
+else:
+
+    def __getattr__(name: str) -> type[SparseError]:
+        """Returns `SingularMatrixError` when it is first asked for: processes that compile load no NumPy."""
+        if name != "SingularMatrixError":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from numpy.linalg import LinAlgError
+
+        about = "A matrix without an inverse, or one whose incomplete factors have no pivot in some row."
+        made = type(name, (SparseError, LinAlgError), {"__doc__": about, "__module__": __name__})
+        return globals().setdefault(name, made)
 
 
 class WidthError(SparseError, OverflowError):

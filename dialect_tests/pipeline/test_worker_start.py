@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def test_requests_before_and_after_it_is_ready(waits: bool) -> None:
     assert process.returncode == 0
 
 
-def test_it_loads_rooms_and_no_public_names() -> None:
+def _loaded_modules() -> set[str]:
+    """Returns what a compiler's process loads that is asked for nothing."""
     command = compiler_interpreter.command(sys.executable, bindings_name(), "mlir_sparse.pipeline.worker", 8 << 30)
     command[1:1] = ["-X", "importtime"]
     done = subprocess.run(
@@ -54,10 +56,19 @@ def test_it_loads_rooms_and_no_public_names() -> None:
         cwd="/",
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+def test_it_loads_rooms_and_no_public_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor NumPy, nor the bindings' classes for dialects that none of our passes writes."""
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", str(tmp_path))
+    _loaded_modules()  # which probes the bindings, and keeps what it found
+    loaded = _loaded_modules()
     assert {"mlir_sparse.pipeline.run_passes", "mlir_sparse.strategies"} <= loaded
     rooms = ("compile", "tensor", "arrays", "runtime", "encoding", "spec", "plan", "lower")
     assert [name for name in loaded if name.startswith(tuple(f"mlir_sparse.{room}" for room in rooms))] == []
+    late = ("numpy.", *(f"{bindings_name()}.dialects.{dialect}" for dialect in ("linalg", "llvm", "_llvm")))
+    assert [name for name in loaded if name.startswith(late)] == []
 
 
 def started(code: str) -> bool:

@@ -12,6 +12,7 @@ from mlir_sparse._mlir.mlir_context import (
     parsed_by_caller,
     type_by_caller,
 )
+from mlir_sparse._mlir.operation_classes import operation_classes, without_classes
 from mlir_sparse._mlir.provider import (
     Bindings,
     bindings,
@@ -50,6 +51,7 @@ __all__ = [
     "installed_bindings",
     "mlir_context",
     "object_code",
+    "operation_classes",
     "parse_module",
     "parsed_by_caller",
     "pass_manager",
@@ -59,4 +61,5 @@ __all__ = [
     "set_options",
     "type_by_caller",
     "unfit_error",
+    "without_classes",
 ]

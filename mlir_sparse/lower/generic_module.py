@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from itertools import repeat
 
-from mlir_sparse._mlir import bindings, diagnostics_of, ir, mlir_context, parse_module
+from mlir_sparse._mlir import bindings, diagnostics_of, ir, mlir_context, operation_classes, parse_module
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CompileError
@@ -133,8 +133,16 @@ def _outs(function: NestFunction, program: Program, arguments: list[ir.Value], l
             step, mode=AccumulateMode.REPLACE, loops=step.target.indices, reductions=(), payload=step.start, extents=()
         )
         return _generic(before, program, values, arguments[-1], locations)
-    linalg = bindings().module("dialects.linalg")
-    filled: ir.Value = linalg.fill(_identity(step, output), outs=[arguments[-1]])
+    return _filled(_identity(step, output), arguments[-1])
+
+
+def _filled(value: ir.Value, tensor: ir.Value) -> ir.Value:
+    """Emits a tensor that has a value everywhere, as large as another."""
+    op = operation_classes("linalg").FillOp([tensor.type], [value], [tensor])
+    block = op.regions[0].blocks.append(value.type, value.type)
+    with ir.InsertionPoint(block):
+        operation_classes("linalg").YieldOp([block.arguments[0]])
+    filled: ir.Value = op.results[0]
     return filled
 
 
@@ -167,7 +175,7 @@ def _axis_of(function: NestFunction, variable: Subscript) -> tuple[int, int]:
 def _generic(
     step: Generic, program: Program, arguments: Mapping[Access, ir.Value], outs: ir.Value, locations: Locations
 ) -> ir.Value:
-    linalg = bindings().module("dialects.linalg")
+    linalg = operation_classes("linalg")
     accesses = tuple(dict.fromkeys((*accesses_of(step.payload), *step.extents)))
     operands = [arguments[access] for access in accesses]
     about_entries = isinstance(step.combine, Monoid) or any(isinstance(node, Apply) for node in walk(step.payload))

@@ -14,7 +14,7 @@ import select
 import sys
 from typing import IO
 
-from mlir_sparse._mlir import QUICK, bindings, require_fit, set_options
+from mlir_sparse._mlir import QUICK, bindings, require_fit, set_options, without_classes
 from mlir_sparse.pipeline.process_messages import (
     ModuleOutcome,
     ModuleRequest,
@@ -72,6 +72,7 @@ def main(memory_limit: int) -> None:
     # Our passes look at operations by classes of their dialects, which take 50 ms to load: not in the first request.
     for dialect in ("arith", "memref", "scf", "vector"):
         bindings().module(f"dialects.{dialect}")
+    without_classes("linalg", "llvm")  # nor at these by theirs, which take 100 ms more
     set_options(QUICK)
     require_fit()
     if not _is_waited_for():

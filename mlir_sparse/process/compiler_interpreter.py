@@ -17,6 +17,8 @@ __all__ = ["command", "environment", "interpreter"]
 # What the compiler imports: this package, its native part, and the packages below it.
 _OWN = ("mlir_sparse._native", "mlir_sparse._cuda")
 _OTHERS = ("numpy", "ml_dtypes", "llvmlite")
+# What takes a third of the time to start and is there for messages of errors alone.
+_LATE = ("numpy",)
 _PYTHONS = re.compile(r"(python|pypy|graalpy)[\w.-]*$", re.IGNORECASE)
 # Python's variables for its home and its cache; others would change how it starts.
 _KEPT = ("PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
@@ -58,6 +60,7 @@ def command(python: str, bindings: str, module: str, argument: object) -> list[s
     asked = {
         "interpreter": [sys.implementation.cache_tag, sys.maxsize],
         "places": {name: place for name in _names(bindings) if (place := _place(name)) is not None} | _own_package(),
+        "late": _LATE,
         "path": list(_folders()),
         "module": module,
         "argument": argument,

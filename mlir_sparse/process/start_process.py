@@ -9,11 +9,41 @@ import importlib
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Collection, Mapping, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 
 WRONG_PYTHON = 93  # the exit status of an interpreter that cannot load what the parent has
+
+
+class _Late(ModuleType):
+    """A module that runs when something of it is first read, which most processes never do."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__") or type(self) is not _Late:  # what the import system asks for, and what is not there
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        self.run()
+        return getattr(self, name)
+
+    def run(self) -> None:
+        """Runs the module."""
+        loader = self.__loader__
+        assert isinstance(loader, _LateLoader)
+        self.__class__ = ModuleType  # type: ignore[assignment]
+        loader.run(self)
+
+
+class _LateLoader(SourceFileLoader):
+    """Makes a module that it runs later."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Late(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Does nothing: `_Late` runs it."""
+
+    def run(self, module: ModuleType) -> None:
+        super().exec_module(module)
 
 
 class _Pinned:
@@ -21,15 +51,20 @@ class _Pinned:
 
     Args:
         places: the file of each module, None of a namespace; the folders of what is in it, None where nothing is.
+        late: the names of those that run when something of them is read.
     """
 
-    def __init__(self, places: Mapping[str, tuple[str | None, list[str] | None]]) -> None:
+    def __init__(self, places: Mapping[str, tuple[str | None, list[str] | None]], late: Collection[str]) -> None:
         self._places = places
+        self._late = late
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Returns where a module is; None for one that others are to find."""
+        around = sys.modules.get(name.partition(".")[0])
+        if isinstance(around, _Late):
+            around.run()  # before what is in it
         if name not in self._places:
             return None
         file, folders = self._places[name]
@@ -37,7 +72,8 @@ class _Pinned:
             namespace = ModuleSpec(name, None, is_package=True)
             namespace.submodule_search_locations = folders
             return namespace
-        return importlib.util.spec_from_file_location(name, file, submodule_search_locations=folders)
+        loader = _LateLoader(name, file) if name in self._late else None
+        return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=folders)
 
 
 def main() -> None:
@@ -47,7 +83,7 @@ def main() -> None:
     if asked["interpreter"] != here:
         print(f"{sys.executable} is {here[0]}, and not {asked['interpreter'][0]}", file=sys.stderr)
         sys.exit(WRONG_PYTHON)
-    sys.meta_path.insert(0, _Pinned(asked["places"]))
+    sys.meta_path.insert(0, _Pinned(asked["places"], asked["late"]))
     sys.path += [folder for folder in asked["path"] if folder not in sys.path]
     importlib.import_module(asked["module"]).main(asked["argument"])
 

@@ -73,7 +73,13 @@ def portable_stamp() -> str:
     "" where sources have none, as in an archive.
     """
     try:
-        found = sorted((os.path.relpath(path, _HERE), size) for path, _, size in _files(_HERE))
+        found = sorted((_within(path), size) for path, _, size in _files(_HERE))
     except OSError:
         return ""
     return blake2b(repr(found).encode(), digest_size=16).hexdigest()
+
+
+def _within(path: str) -> str:
+    """Returns the path of a source below this package's folder; of one that is elsewhere, from there."""
+    inside = path.startswith(_HERE + os.sep)
+    return path[len(_HERE) + 1 :] if inside else os.path.relpath(path, _HERE)
