@@ -10,7 +10,7 @@ from mlir_sparse import _native
 from mlir_sparse.errors import SingularMatrixError
 from mlir_sparse.linalg.linear_map import LinearMap
 from mlir_sparse.linalg.operands import least_type, square_matrix
-from mlir_sparse.linalg.triangle_structure import index_arrays, solve_in_place, with_rows
+from mlir_sparse.linalg.triangle_structure import index_arrays, solve_triangle, with_rows
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.level_storage import Array
 
@@ -46,12 +46,12 @@ class ILU0(LinearMap):
 
     def _applied(self, sides: Array, *, adjoint: bool) -> Array:
         if not adjoint:
-            solve_in_place(self._factors, sides, lower=True, unit=True)
-            solve_in_place(self._factors, sides, lower=False, unit=False)
+            solve_triangle(self._factors, sides, sides, lower=True, unit=True)
+            solve_triangle(self._factors, sides, sides, lower=False, unit=False)
             return sides
         sides = np.conj(sides)
-        solve_in_place(self._transpose, sides, lower=True, unit=False)
-        solve_in_place(self._transpose, sides, lower=False, unit=True)
+        solve_triangle(self._transpose, sides, sides, lower=True, unit=False)
+        solve_triangle(self._transpose, sides, sides, lower=False, unit=True)
         return np.conj(sides)
 
 
@@ -83,8 +83,8 @@ class IC0(LinearMap):
         return self._factor
 
     def _applied(self, sides: Array, *, adjoint: bool) -> Array:
-        solve_in_place(self._factor, sides, lower=True, unit=False)
-        solve_in_place(self._upper, sides, lower=False, unit=False)
+        solve_triangle(self._factor, sides, sides, lower=True, unit=False)
+        solve_triangle(self._upper, sides, sides, lower=False, unit=False)
         return sides
 
 

@@ -14,18 +14,19 @@ from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.convert.convert import serves_as
 from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["index_arrays", "solve_in_place", "with_rows"]
+__all__ = ["index_arrays", "solve_triangle", "with_rows"]
 
 _ROWS, _COLUMNS = as_encoding("CSR"), as_encoding("CSC")
 _NARROW = np.iinfo(np.int32).max
 
 
-def solve_in_place(matrix: SparseTensor, sides: Array, *, lower: bool, unit: bool) -> None:
-    """Solves a triangular system for right sides, which the solutions replace.
+def solve_triangle(matrix: SparseTensor, given: Array, sides: Array, *, lower: bool, unit: bool) -> None:
+    """Solves a triangular system for right sides.
 
     Args:
         matrix: a square matrix; of storage other than CSR, CSC and BSR a copy in CSR is solved with.
-        sides: a contiguous array of shape (n,) or (n, k), of the type to solve in.
+        given: the right sides, a contiguous array of shape (n,) or (n, k), of the type to solve in.
+        sides: where the solutions go: the same array, which they replace, or another one like it.
         lower: whether the lower triangle counts, and not the upper.
         unit: whether the diagonal is taken to be 1, whatever is stored.
 
@@ -40,7 +41,7 @@ def solve_in_place(matrix: SparseTensor, sides: Array, *, lower: bool, unit: boo
         triangle = _triangle(matrix, lower)
         matrix._triangles = {**known, lower: triangle}  # replaced whole: other threads read it
     values = np.ascontiguousarray(matrix.storage.values, sides.dtype)
-    row = triangle.solve(values, sides, unit)
+    row = triangle.solve(values, given, sides, unit)
     if row >= 0:
         which = "lower" if lower else "upper"
         raise SingularMatrixError(

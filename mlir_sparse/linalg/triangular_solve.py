@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.linalg.operands import least_type, right_sides, square_matrix
-from mlir_sparse.linalg.triangle_structure import solve_in_place
+from mlir_sparse.linalg.triangle_structure import solve_triangle
 from mlir_sparse.tensor.level_storage import Array
 
 __all__ = ["solve_triangular"]
@@ -46,6 +47,7 @@ def solve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool = F
     """
     matrix = square_matrix(A)
     given = right_sides(b, matrix.shape[0])
-    sides = np.array(given, least_type(matrix.dtype, given.dtype), order="C", ndmin=1)
-    solve_in_place(matrix, sides, lower=bool(lower), unit=bool(unit_diagonal))
-    return sides
+    sides = np.require(given, least_type(matrix.dtype, given.dtype), ["C", "A"])
+    found = _native.dense_array(sides.shape, sides.dtype)
+    solve_triangle(matrix, sides, found, lower=bool(lower), unit=bool(unit_diagonal))
+    return found

@@ -43,17 +43,19 @@ class OwnedTriangle {
       : positions_(std::move(positions)), coordinates_(std::move(coordinates)), size_(size), area_(block * block),
         triangle_(structure(lower, by_columns, block)) {}
 
-  std::int64_t solve(const py::array &values, py::array &sides, bool unit) {
+  std::int64_t solve(const py::array &values, const py::array &given, py::array &sides, bool unit) {
     const TriangleValue type = value_type(values);
     const bool same = values.dtype().is(sides.dtype()) || values.dtype().equal(sides.dtype());
     const std::int64_t count = sides.ndim() == 2 ? sides.shape(1) : 1;
     if (!same || !is_in_place(values) || !is_in_place(sides) || sides.ndim() < 1 || sides.ndim() > 2 ||
         sides.shape(0) != size_ || values.size() != coordinates_.size() * area_)
       throw py::value_error("expected a value for each entry, and right sides of the same type in row-major order");
-    const void *from = values.data();
+    const bool alike = given.dtype().equal(sides.dtype()) && given.size() == sides.size() && is_in_place(given);
+    if (!alike) throw py::value_error("expected right sides of the solution's type and number in row-major order");
+    const void *from = values.data(), *of = given.data();
     void *to = sides.mutable_data();
     py::gil_scoped_release release;
-    return size_ == 0 || count == 0 ? -1 : triangle_.solve(type, from, to, count, unit);
+    return size_ == 0 || count == 0 ? -1 : triangle_.solve(type, from, of, to, count, unit);
   }
 
   std::int64_t levels() {
@@ -143,8 +145,8 @@ void register_triangle(py::module_ &module) {
   py::class_<OwnedTriangle>(module, "Triangle", "The structure of a triangular matrix, for systems with any values.")
       .def(py::init<py::array, py::array, std::int64_t, bool, bool, std::int64_t>(), py::arg("positions"),
            py::arg("coordinates"), py::arg("size"), py::arg("lower"), py::arg("by_columns"), py::arg("block"))
-      .def("solve", &OwnedTriangle::solve, py::arg("values"), py::arg("sides"), py::arg("unit"),
-           "Solves in place; returns the first row without a diagonal element other than zero, else -1.")
+      .def("solve", &OwnedTriangle::solve, py::arg("values"), py::arg("given"), py::arg("sides"), py::arg("unit"),
+           "Solves for given right sides into `sides`, the same array or one apart; returns the first row without a diagonal element other than zero, else -1.")
       .def_property_readonly("levels", &OwnedTriangle::levels,
                              "The number of sets of rows that depend on rows of earlier sets alone.");
   module.def("factor_ilu0", &factored<&factor_ilu0>, py::arg("positions"), py::arg("coordinates"), py::arg("values"),

@@ -135,6 +135,7 @@ struct Scalars {
   Sides<Value> sides;
   bool unit;
   FirstRow &singular;
+  std::int64_t rows;
 
   Value value(Index p) const { return values[source == nullptr ? p : source[p]]; }
 
@@ -156,13 +157,6 @@ struct Scalars {
     for (std::int64_t c = sides.begin; c < sides.end; ++c) into[c] = minus_product(into[c], factor, other[c]);
   }
 
-  void divide(std::int64_t i, Index at) const {
-    if (unit) return;
-    const Value by = divisor(i, at);
-    Value *row = sides.data + i * sides.stride;
-    for (std::int64_t c = sides.begin; c < sides.end; ++c) row[c] = divided(row[c], by);
-  }
-
   void row(std::int64_t i) const {
     const Index at = segments.diagonal(i), begin = segments.begin(i, at), end = segments.end(i, at);
     const Divisor<Value> divisor_of_row(divisor(i, at));
@@ -182,9 +176,10 @@ struct Scalars {
       const Value factor = value(p), *const from = other(p);
       for (int k = 0; k < kSides; ++k) sums[k] = minus_product(sums[k], factor, from[k]);
     };
-    // Away from the diagonal comes first: what is nearest to it was computed last. Columns take all alike.
-    const bool apart = source == nullptr && begin < end;
+    // Away from the diagonal comes first: what is nearest to it was computed last. Of columns only a neighbour is apart.
     const Index near = segments.ahead ? end - 1 : begin;
+    const bool adjoins = begin < end && segments.coordinates[near] == static_cast<Index>(segments.ahead ? i - 1 : i + 1);
+    const bool apart = source == nullptr ? begin < end : adjoins;
     if (segments.ahead)
       for (Index p = begin; p < end - apart; ++p) take_entry(p);
     else
@@ -197,10 +192,32 @@ struct Scalars {
     }
   }
 
+  // Whether column j has an element in the row that the next step of a sweep over columns divides.
+  bool adjoins(std::int64_t j, Index begin, Index end) const {
+    return begin < end && segments.coordinates[segments.ahead ? end - 1 : begin] == static_cast<Index>(segments.ahead ? j - 1 : j + 1);
+  }
+
   void column(std::int64_t j) const {
     const Index at = segments.diagonal(j), begin = segments.begin(j, at), end = segments.end(j, at);
-    divide(j, at);
-    for (Index p = begin; p < end; ++p) take(segments.coordinates[p], value(p), j);
+    const Divisor<Value> by(divisor(j, at));
+    Value *row = sides.data + j * sides.stride;
+    if (const Index waited = neighbour(j); waited < 0) {
+      for (std::int64_t c = sides.begin; c < sides.end; ++c) row[c] = by.of(row[c]);
+    } else {
+      const Value factor = value(waited), *const other = row + (segments.ahead ? sides.stride : -sides.stride);
+      for (std::int64_t c = sides.begin; c < sides.end; ++c) row[c] = by.of(row[c], factor, other[c]);
+    }
+    const bool left = adjoins(j, begin, end);  // to the next column
+    const Index first = begin + (left && !segments.ahead), last = end - (left && segments.ahead);
+    for (Index p = first; p < last; ++p) take(segments.coordinates[p], value(p), j);
+  }
+
+  // The entry of the column before, in a sweep, that was left to column j; -1 for none.
+  Index neighbour(std::int64_t j) const {
+    const std::int64_t other = segments.ahead ? j + 1 : j - 1;
+    if (other < 0 || other >= rows) return -1;
+    const Index at = segments.diagonal(other), begin = segments.begin(other, at), end = segments.end(other, at);
+    return !adjoins(other, begin, end) ? Index{-1} : segments.ahead ? end - 1 : begin;
   }
 };
 
@@ -271,7 +288,7 @@ struct Blocks {
 
 // All rows one after the other for one right side: the most frequent case, in a loop of its own without calls.
 template <bool kAhead, class Index, class Value>
-void sweep_rows(const Scalars<Index, Value> &scalars, std::int64_t rows) {
+void sweep_rows(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t rows) {
   const Segments<Index> segments = scalars.segments;
   const Index *const positions = segments.positions, *const coordinates = segments.coordinates;
   const Value *const values = scalars.values;
@@ -282,13 +299,14 @@ void sweep_rows(const Scalars<Index, Value> &scalars, std::int64_t rows) {
     const std::int64_t i = kAhead ? k : rows - 1 - k;
     const Index first = positions[i], last = positions[i + 1], at = kAhead ? last - 1 : first;
     if (first == last || coordinates[at] != static_cast<Index>(i)) {  // not a triangle alone, or without a diagonal
+      x[i] = given[i];
       scalars.row(i);
       before = x[i];
       continue;
     }
     const Value element = unit ? Value{1} : values[at];
     const Divisor<Value> by(element == Value{} ? scalars.divisor(i, at) : element);
-    Value sum = x[i];
+    Value sum = given[i];
     // The nearest entry, which comes last, is often of the row before, whose result is still in a register: each row
     // waits for it, and would for its way through memory too.
     const Index near = kAhead ? at - 1 : at + 1;
@@ -308,27 +326,62 @@ void sweep_rows(const Scalars<Index, Value> &scalars, std::int64_t rows) {
   }
 }
 
+// Copies right sides to where the solution will be, as far as a sweep has come: what it reads next is in a cache then.
+template <bool kAscending, class Value>
+class FilledSides {
+ public:
+  FilledSides(const Value *given, Value *x, std::int64_t size) : given_(given), x_(x), size_(size), next_(kAscending ? 0 : size) {}
+
+  // Copies up to an element and including it.
+  void reach(std::int64_t at) {
+    if (kAscending ? at >= next_ : at < next_) copy(at);
+  }
+
+ private:
+  void copy(std::int64_t at) {
+    constexpr std::int64_t kMore = 512;  // a page of f64
+    const std::int64_t stop = kAscending ? std::min(size_, at + kMore) : std::max<std::int64_t>(0, at - kMore + 1);
+    const std::int64_t begin = std::min(next_, stop), end = std::max(next_, stop);
+    if (given_ != x_) std::copy(given_ + begin, given_ + end, x_ + begin);
+    next_ = stop;
+  }
+
+  const Value *const given_;
+  Value *const x_;
+  const std::int64_t size_;
+  std::int64_t next_;
+};
+
+// Likewise for columns. The product that the next column waits for stays in registers.
 template <bool kLower, class Index, class Value>
-void sweep_columns(const Scalars<Index, Value> &scalars, std::int64_t columns) {
+void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t columns) {
   const Segments<Index> segments = scalars.segments;
   const Index *const positions = segments.positions, *const coordinates = segments.coordinates;
   const Value *const values = scalars.values;
   Value *const x = scalars.sides.data;
   const bool unit = scalars.unit;
+  FilledSides<kLower, Value> filled(given, x, columns);
+  Value before{}, factor{};
+  bool follows = false;  // whether `factor` times `before` is to be taken from this column's element
   for (std::int64_t k = 0; k < columns; ++k) {
     const std::int64_t j = kLower ? k : columns - 1 - k;
-    const Index first = positions[j], last = positions[j + 1], at = kLower ? first : last - 1;
-    if (first == last || coordinates[at] != static_cast<Index>(j)) {
-      scalars.column(j);
-      continue;
+    const Index first = positions[j], last = positions[j + 1];
+    if (first < last) filled.reach(coordinates[kLower ? last - 1 : first]);
+    Index at = kLower ? first : last - 1;
+    Index begin = kLower ? at + 1 : first, end = kLower ? last : at;
+    Value element = unit ? Value{1} : Value{};
+    if (first == last || coordinates[at] != static_cast<Index>(j)) {  // not a triangle alone, or without a diagonal
+      filled.reach(j);
+      at = segments.diagonal(j);
+      begin = segments.begin(j, at), end = segments.end(j, at);
+    } else if (!unit) {
+      element = values[at];
     }
-    const Value reciprocal = Value{1} / values[at];
-    Value found = x[j];
-    if (!unit) {
-      found = is_finite(reciprocal) ? times(found, reciprocal) : divided(found, scalars.divisor(j, at));
-      x[j] = found;
-    }
-    const Index begin = kLower ? at + 1 : first, end = kLower ? last : at;
+    const Divisor<Value> by(element == Value{} ? scalars.divisor(j, at) : element);
+    const Value found = follows ? by.of(x[j], factor, before) : by.of(x[j]);
+    before = x[j] = found;
+    follows = begin < end && coordinates[kLower ? begin : end - 1] == static_cast<Index>(kLower ? j + 1 : j - 1);
+    if (follows) factor = values[kLower ? begin++ : --end];
     for (Index p = begin; p < end; ++p) {
       Value &into = x[coordinates[p]];
       into = minus_product(into, values[p], found);
@@ -551,7 +604,7 @@ Triangle::Triangle(const TriangleStructure &structure) : structure_(structure), 
 Triangle::~Triangle() = default;
 
 template <class Index, class Value>
-std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t count, bool unit) {
+std::int64_t Triangle::solve_as(const Value *values, const Value *given, Value *sides, std::int64_t count, bool unit) {
   const Segments<Index> segments = segments_of<Index>(structure_);
   const std::int64_t rows = rows_of(structure_), entries = segments.positions[rows] * structure_.block * structure_.block;
   const std::size_t threads = thread_count(static_cast<std::size_t>(entries * count));
@@ -561,17 +614,21 @@ std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t 
       const Blocks<Index, Value> blocks{segments, values, part, unit, singular, structure_.block, structure_.size};
       run([&](std::int64_t i) { blocks.row(i); });
     } else {
-      const Scalars<Index, Value> scalars{segments, nullptr, values, part, unit, singular};
+      const Scalars<Index, Value> scalars{segments, nullptr, values, part, unit, singular, rows};
       if (structure_.by_columns)
         run([&](std::int64_t j) { scalars.column(j); });
       else
         run([&](std::int64_t i) { scalars.row(i); });
     }
   };
+  const auto fill_sides = [&] {
+    if (given != sides) std::copy(given, given + structure_.size * count, sides);
+  };
   // Threads that each take some right sides need not wait for one another.
   const std::int64_t parts = std::max(static_cast<std::int64_t>(threads) > 1 ? std::min(count / kFewSides, static_cast<std::int64_t>(threads)) : 1,
                                       (count + kMostSides - 1) / kMostSides);
   if (parts > 1) {
+    fill_sides();
     const auto begins = even_parts(static_cast<std::size_t>(count), static_cast<std::size_t>(parts));
     run_chunks(static_cast<std::size_t>(parts), threads, [&](std::size_t part) {
       const Sides<Value> own{sides, count, static_cast<std::int64_t>(begins[part]), static_cast<std::int64_t>(begins[part + 1])};
@@ -598,16 +655,18 @@ std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t 
     }
   }
   const Clock::time_point begun = Clock::now();
-  if (order == nullptr && count == 1 && structure_.block == 1) {
-    const Scalars<Index, Value> scalars{segments, nullptr, values, all, unit, singular};
+  const bool in_one_sweep = order == nullptr && count == 1 && structure_.block == 1;
+  if (!in_one_sweep) fill_sides();
+  if (in_one_sweep) {
+    const Scalars<Index, Value> scalars{segments, nullptr, values, all, unit, singular, rows};
     if (structure_.by_columns)
-      structure_.lower ? sweep_columns<true>(scalars, rows) : sweep_columns<false>(scalars, rows);
+      structure_.lower ? sweep_columns<true>(scalars, given, rows) : sweep_columns<false>(scalars, given, rows);
     else
-      structure_.lower ? sweep_rows<true>(scalars, rows) : sweep_rows<false>(scalars, rows);
+      structure_.lower ? sweep_rows<true>(scalars, given, rows) : sweep_rows<false>(scalars, given, rows);
   } else if (order == nullptr) {
     with_step(all, [&](const auto &step) { sweep(rows, structure_.lower, step); });
   } else if (structure_.by_columns) {
-    const Scalars<Index, Value> scalars{order->turned(structure_), order->source(), values, all, unit, singular};
+    const Scalars<Index, Value> scalars{order->turned(structure_), order->source(), values, all, unit, singular, rows};
     order->run([&](std::int64_t i) { scalars.row(i); }, count, threads);
   } else {
     with_step(all, [&](const auto &step) { order->run(step, count, threads); });
@@ -620,12 +679,14 @@ std::int64_t Triangle::solve_as(const Value *values, Value *sides, std::int64_t 
   return singular.found();
 }
 
-std::int64_t Triangle::solve(TriangleValue type, const void *values, void *sides, std::int64_t count, bool unit) {
+std::int64_t Triangle::solve(TriangleValue type, const void *values, const void *given, void *sides, std::int64_t count,
+                             bool unit) {
   const auto with_values = [&](auto value) {
     using Value = decltype(value);
     const auto *from = static_cast<const Value *>(values);
+    const auto *of = static_cast<const Value *>(given);
     auto *to = static_cast<Value *>(sides);
-    return with_wide(structure_.positions.width, [&](auto index) { return solve_as<decltype(index)>(from, to, count, unit); });
+    return with_wide(structure_.positions.width, [&](auto index) { return solve_as<decltype(index)>(from, of, to, count, unit); });
   };
   switch (type) {
     case TriangleValue::F32:

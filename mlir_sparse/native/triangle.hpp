@@ -25,11 +25,13 @@ class Triangle {
   explicit Triangle(const TriangleStructure &structure);
   ~Triangle();
 
-  // Solves for `count` right sides in row-major order, in place. Returns the first row without a diagonal element other
+  // Solves for `count` right sides in row-major order, `given`, which solutions in `sides` replace where both are the
+  // same memory; else they are apart. Returns the first row without a diagonal element other
   // than zero, -1 if there is none; a unit diagonal is not read. Each element is computed by the same operations in the
   // same order for any number of threads. Whether threads share a solve is tried: rows by sets lie apart in memory, so
   // that two threads may take longer than one.
-  std::int64_t solve(TriangleValue type, const void *values, void *sides, std::int64_t count, bool unit);
+  std::int64_t solve(TriangleValue type, const void *values, const void *given, void *sides, std::int64_t count,
+                     bool unit);
 
   // The number of sets of rows that depend on rows of earlier sets alone.
   std::int64_t levels();
@@ -41,7 +43,7 @@ class Triangle {
   struct Trials;
 
   template <class Index, class Value>
-  std::int64_t solve_as(const Value *values, Value *sides, std::int64_t count, bool unit);
+  std::int64_t solve_as(const Value *values, const Value *given, Value *sides, std::int64_t count, bool unit);
 
   TriangleStructure structure_;
   std::mutex mutex_;

@@ -5,6 +5,7 @@ Ratios are of times measured in turn in one process, on as many threads as the p
 
 from __future__ import annotations
 
+import importlib.metadata
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from benchmarks.gradients import gradient_over_forward, gradient_over_torch
 __all__ = ["BORDERS", "Border"]
 
 _GRID, _STEPS = 1000, 10  # points a side, iterations of a solver
+_ROUNDS = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,28 @@ def _conjugate_gradients(solver: Callable[..., Any], clock: str) -> list[float]:
     return _ratios(lambda: solved(solver, tensor), lambda: solved(theirs, matrix), clock, 11)
 
 
+def _has_mkl() -> bool:
+    try:
+        return bool(importlib.metadata.version("mkl"))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def _triangle_over_mkl(storage: str, sides: int, clock: str) -> list[float]:
+    """Returns times over those of MKL after its optimize step, into memory that is there."""
+    from benchmarks.libraries import mkl_handles  # MKL may not be installed
+
+    matrix = scipy.sparse.tril(_grid()).asformat(storage.lower())
+    tensor, b = ms.tensor(matrix), np.ones((matrix.shape[0], sides) if sides > 1 else matrix.shape[0])
+    mkl_handles.set_threads(ms.get_num_threads())
+    handle, x = mkl_handles.Handle(matrix).optimized_to_solve(sides), np.empty_like(b)
+    for _ in range(6):  # one thread and several take turns
+        ms.linalg.solve_triangular(tensor, b)
+    return _ratios(
+        partial(ms.linalg.solve_triangular, tensor, b), partial(mkl_handles.solve, handle, b, x), clock, _ROUNDS
+    )
+
+
 def _triangular_solve(storage: str, clock: str) -> list[float]:
     matrix = scipy.sparse.tril(_grid()).asformat(storage.lower())
     tensor, b = ms.tensor(matrix), np.ones(matrix.shape[0])
@@ -94,6 +118,14 @@ BORDERS: Mapping[str, Border] = {
         for way in ("in", "out")
     },
     "triangle in CSC, over SciPy": Border("x", 1 / 20, partial(_triangular_solve, "CSC")),
+    **{
+        f"triangle in {storage}, {sides} right side{'s' * (sides > 1)}, over MKL": Border(
+            "x", 1, partial(_triangle_over_mkl, storage, sides)
+        )
+        for storage in ("CSR", "CSC")
+        for sides in (1, 8)
+        if _has_mkl()
+    },
     "gradient of SpMM, over the product": Border("x", 3, gradient_over_forward),
     **{
         f"SpMM with gradient, over PyTorch's {layout}": Border("x", 1, partial(gradient_over_torch, layout))

@@ -26,6 +26,7 @@ __all__ = [
     "multiply_dense",
     "product",
     "set_threads",
+    "solve",
     "threads",
 ]
 
@@ -56,6 +57,7 @@ class _Description(ctypes.Structure):
 
 
 _GENERAL = _Description(20, 0, 0)
+_LOWER = _Description(23, 40, 50)  # the lower triangle, whose diagonal is stored
 
 
 def set_threads(number: int) -> None:
@@ -138,6 +140,16 @@ class Handle:
         _check("mkl_sparse_optimize", self.handle)
         return self
 
+    def optimized_to_solve(self, sides: int, calls: int = 1000) -> Handle:
+        """Lets MKL look at a lower triangle for many systems of so many right sides."""
+        if sides == 1:
+            _check("mkl_sparse_set_sv_hint", self.handle, c_int(NO_TRANSPOSE), _LOWER, c_int(calls))
+        else:
+            layout = c_int(_ROW_MAJOR), c_int(sides), c_int(calls)
+            _check("mkl_sparse_set_sm_hint", self.handle, c_int(NO_TRANSPOSE), _LOWER, *layout)
+        _check("mkl_sparse_optimize", self.handle)
+        return self
+
     def to_csr(self) -> Any:
         """Returns a copy in SciPy's CSR."""
         base, rows, columns = c_int(), c_int(), c_int()
@@ -172,6 +184,19 @@ def multiply_dense(A: Handle, X: Any, Y: Any) -> Any:
     right = c_int(_ROW_MAJOR), _pointer(X), k, k, number(0.0), _pointer(Y), k
     _check(f"mkl_sparse_{letter}_mm", c_int(NO_TRANSPOSE), number(1.0), A.handle, _GENERAL, *right)
     return Y
+
+
+def solve(A: Handle, b: Any, x: Any) -> Any:
+    """Solves A x = b for a lower triangle and one right side, or many by rows."""
+    letter, number = _kind(x.dtype)
+    if x.ndim == 1:
+        vectors = _pointer(b), _pointer(x)
+        _check(f"mkl_sparse_{letter}_trsv", c_int(NO_TRANSPOSE), number(1.0), A.handle, _LOWER, *vectors)
+        return x
+    k = c_int(x.shape[1])
+    sides = c_int(_ROW_MAJOR), _pointer(b), k, k, _pointer(x), k
+    _check(f"mkl_sparse_{letter}_trsm", c_int(NO_TRANSPOSE), number(1.0), A.handle, _LOWER, *sides)
+    return x
 
 
 def product(A: Handle, B: Handle, *, ordered: bool = True) -> Handle:
