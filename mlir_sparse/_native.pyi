@@ -309,7 +309,7 @@ def count_degrees(
     coordinates: NDArray[Any], extent: int, begins: NDArray[Any] | None = None
 ) -> tuple[float, float, float, float]: ...
 def level_degrees(
-    kinds: Sequence[tuple[int, bool, bool]],
+    kinds: Sequence[tuple[int, bool, bool, bool]],
     sizes: Sequence[int],
     positions: Sequence[NDArray[Any] | None],
     coordinates: Sequence[NDArray[Any] | None],

@@ -289,14 +289,70 @@ def test_native_counts_of_huge_extents(dtype: str, length: int, distinct: int) -
 def test_native_counts_of_levels_refuse_buffers_that_do_not_fit() -> None:
     def count(positions: Sequence[int], outer: Sequence[int] = (0, 2), values: int = 3) -> object:
         buffers = [np.array(outer), np.array(positions)], [np.array([0, 4]), np.array([0, 1, 2])]
-        return _native.level_degrees([(1, True, True)] * 2, (5, 5), *buffers, values)
+        return _native.level_degrees([(1, True, True, False)] * 2, (5, 5), *buffers, values)
 
     assert count([0, 1, 3]) == [(2.0, 2.0, 5.0), (3.0, 1.0, 3.0)]
     for faulty in (([0, 3],), ([0, 1, 3], (0, 2), 4), ([0, 1, 3], (0, 9), 3), ([0, 1, 3], (0, -1), 3)):
         with pytest.raises(IndexError, match="expected"):
             count(*faulty)
     with pytest.raises(ValueError, match="for each level"):
-        _native.level_degrees([(1, True, True)], (5, 5), [None], [None], 3)
+        _native.level_degrees([(1, True, True, False)], (5, 5), [None], [None], 3)
+
+
+@pytest.mark.parametrize("name", ["SlotELL", "CountedELL", "HashedRows", "ELL", "LooseCSR", "DIA", "RowIntervals"])
+def test_matrices_with_gaps_and_hubs(name: str) -> None:
+    """Rows of more entries than a block, columns of more than a byte counts, and most rows of few."""
+    random = np.random.default_rng(5)
+    dense = np.where(random.random((700, 3000)) < 0.002, 2.0, 0.0)
+    dense[:, 17] = dense[[5, 699]] = 1
+    if name == "DIA":
+        dense = np.triu(np.tril(dense, 9), -3) + np.eye(700, 3000)
+    A = tensor(dense, name)
+    stored = dense != 0 if name not in {"DIA", "RowIntervals"} else FOREIGN[name][1](dense)
+    assert sketch_of(A) == Sketch(dense.shape, float(A.nse), _degrees(np.nonzero(stored)))
+
+
+@crossed(pos=[8, 16, 32, 64], crd=[8, 16, 32, 64], step=[1, 3])
+def test_loose_rows_with_gaps_between_them(pos: int, crd: int, step: int) -> None:
+    kind = encoding("LooseCSR", rank=2, pos_width=pos, crd_width=crd)
+    segments, lengths = [2, 5, 6, 6, 8, 19, 20, 21], [3, 0, 11, 1]
+    coordinates = np.full(24, 88)
+    for begin, length in zip(segments[::2], lengths, strict=True):
+        coordinates[begin : begin + length] = np.arange(length) * 3
+    spread = np.repeat(coordinates, step)[::step]
+    A = SparseTensor.from_levels(kind, (4, 90), [None, segments], [None, spread], np.ones(24))
+    columns = np.repeat(np.arange(4), lengths), np.concatenate([np.arange(length) * 3 for length in lengths])
+    assert sketch_of(A) == Sketch((4, 90), 15.0, _degrees(columns))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("extent", [1, 2, 40, 8192, 8193])
+def test_neighbours_of_one_coordinate_are_counted_by_turns(threads: int, extent: int) -> None:
+    numbers = np.sort(np.random.default_rng(extent).integers(0, extent, 70_003)).astype(np.int32)
+    counts = np.bincount(numbers, minlength=extent)
+    with _native.Limits(threads):
+        assert _native.count_degrees(numbers, extent) == (*_norms(counts), counts[-1])
+
+
+def test_native_counts_of_gaps_refuse_buffers_that_do_not_fit() -> None:
+    def loose(segments: Sequence[int], outer: tuple[int, bool, bool, bool] = (0, True, True, False)) -> object:
+        kinds, coordinates = [outer, (2, True, True, False)], [None, np.array([0, 1, 7, 4])]
+        return _native.level_degrees(kinds, (2, 5), [None, np.array(segments)], coordinates, 4)
+
+    assert loose([0, 2, 3, 4]) == [(2.0, 2.0, 5.0), (3.0, 1.0, 3.0)]
+    for faulty in ([0, 2, 3], [0, 2, 3, 5], [-1, 2, 3, 4], [2, 0, 3, 4]):
+        with pytest.raises(IndexError, match="expected"):
+            loose(faulty)
+
+    def table(sizes: tuple[int, ...], *, kind: int = 0) -> object:
+        kinds = [(kind, True, True, False), (3, True, True, True)]
+        return _native.level_degrees(kinds, sizes, [None, None], [None, np.array([-1, 2, 2, -1, -1, 0])], 6)
+
+    assert table((3, 5)) == [(3.0, 1.0, 3.0), (2.0, 2.0, 5.0)]
+    assert table((2, 5)) == [(2.0, 2.0, 5.0), (2.0, 2.0, 5.0)]
+    for sizes, kind in (((4, 5), 0), ((0, 5), 0), ((3, 5), 1)):
+        with pytest.raises(IndexError, match="expected"):
+            table(sizes, kind=kind)
 
 
 def test_squares_beyond_64_bits() -> None:

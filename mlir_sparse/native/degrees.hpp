@@ -38,7 +38,8 @@ struct Column {
   bool in_runs;
 };
 
-// The same of several dimensions of the same entries, for which entries are read once.
+// The same of several dimensions of the same entries, for which entries are read once. One of the columns at most is in
+// runs.
 std::vector<Degrees> count_columns(const std::vector<Column> &columns);
 
 }  // namespace mlir_sparse

@@ -3,6 +3,9 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+
+#include "count_gapped.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -12,15 +15,13 @@ class Begins {
 public:
   explicit Begins(const IntBuffer &buffer) : buffer_(buffer) {}
 
-  template <class At>
-  Begins(std::int64_t length, const At &at) : owned_(static_cast<std::size_t>(length)) {
-    for (std::int64_t k = 0; k < length; ++k) owned_[static_cast<std::size_t>(k)] = at(k);
-    buffer_ = {reinterpret_cast<const char *>(owned_.data()), length, 8, 64};
-  }
+  explicit Begins(KeptNumbers begins) : owned_(std::move(begins)), buffer_(owned_.buffer()) {}
 
-  // Memory of a vector stays where it is when the vector is moved; that of a copy would be elsewhere.
-  Begins(Begins &&) = default;
-  Begins &operator=(Begins &&) = default;
+  template <class At>
+  Begins(std::int64_t length, const At &at) : Begins(KeptNumbers(length)) {
+    std::int64_t *numbers = owned_.data();
+    for (std::int64_t k = 0; k < length; ++k) numbers[k] = at(k);
+  }
 
   const IntBuffer &buffer() const { return buffer_; }
 
@@ -52,8 +53,9 @@ public:
   Begins repeated(std::int64_t size) const {
     std::vector<std::int64_t> below(static_cast<std::size_t>(size) + 1);
     buffer_.visit([&](auto from) {
-      for (std::int64_t k = 0; k + 1 < buffer_.length; ++k)
-        below[static_cast<std::size_t>(k % size) + 1] += from(k + 1) - from(k);
+      for (std::int64_t first = 0; first + size < buffer_.length; first += size)
+        for (std::int64_t k = 0; k < size; ++k)
+          below[static_cast<std::size_t>(k) + 1] += from(first + k + 1) - from(first + k);
     });
     std::partial_sum(below.begin(), below.end(), below.begin());
     return Begins(size + 1, [&](std::int64_t k) { return below[static_cast<std::size_t>(k)]; });
@@ -65,7 +67,7 @@ private:
     return buffer_.visit([&](auto from) { return places.visit([&](auto place) { return f(from, place); }); });
   }
 
-  std::vector<std::int64_t> owned_;
+  KeptNumbers owned_;
   IntBuffer buffer_;
 };
 
@@ -82,6 +84,16 @@ Degrees alike(std::int64_t coordinates, std::int64_t degree) {
   return times({count, 1, count, 1}, degree);
 }
 
+bool has_gaps(const CountedLevel &one) { return one.has_empty || one.level.kind == LevelKind::LooseCompressed; }
+
+// The number of parents of the innermost level, which has gaps.
+std::int64_t parents_of_gaps(const std::vector<CountedLevel> &levels) {
+  if (!levels.back().has_empty) return levels.back().positions.length / 2;
+  std::int64_t parents = 1;
+  for (std::size_t number = 0; number + 1 < levels.size(); ++number) parents *= levels[number].level.size;
+  return parents;
+}
+
 // A walk from the innermost level out: position p of a level has `each * (begins[p + 1] - begins[p])` values below it,
 // or `each` without begins.
 class Walk {
@@ -90,9 +102,21 @@ public:
 
   std::vector<Degrees> run() {
     std::vector<Degrees> found(levels_.size());
+    if (has_gaps(levels_.back())) {
+      found.back() = leave_gaps();
+      leave(levels_.size() - 1, levels_.size(), found);
+      return found;
+    }
     const std::size_t region = innermost_region();
     count_region(region, found);
-    for (std::size_t number = levels_.size(); number-- > 0;) {
+    leave(levels_.size(), region, found);
+    return found;
+  }
+
+private:
+  // Finds the degrees of the first levels, but of those of the innermost region.
+  void leave(std::size_t count, std::size_t region, std::vector<Degrees> &found) {
+    for (std::size_t number = count; number-- > 0;) {
       const CountedLevel &one = levels_[number];
       if (number < region) found[number] = times(of_level(number), each_);
       if (!one.level.has_positions()) {
@@ -106,10 +130,17 @@ public:
       begins_ = begins_ ? begins_->at(one.positions) : Begins(one.positions);
       count_ = one.positions.length - 1;
     }
-    return found;
   }
 
-private:
+  // Counts the coordinates of the innermost level.
+  Degrees leave_gaps() {
+    const CountedLevel &one = levels_.back();
+    count_ = parents_of_gaps(levels_);
+    GappedDegrees counted = count_gapped({one.positions, one.coordinates, count_, one.level.size});
+    begins_.emplace(std::move(counted.begins));
+    return counted.degrees;
+  }
+
   // The begin of the levels that have a coordinate for each value, the number of levels where that is one alone.
   std::size_t innermost_region() const {
     const std::size_t count = levels_.size();
@@ -126,7 +157,7 @@ private:
     const std::size_t first = region + (alone ? 1 : 0);
     std::vector<Column> columns;
     for (std::size_t number = first; number < levels_.size(); ++number) {
-      const auto &[level, positions, coordinates] = levels_[number];
+      const auto &[level, has_empty, positions, coordinates] = levels_[number];
       columns.push_back({coordinates, level.size, number == 0 && level.ordered});
     }
     const std::vector<Degrees> counted = count_columns(columns);
@@ -137,7 +168,7 @@ private:
   bool are_alone() const { return levels_[0].level.kind == LevelKind::Dense || levels_[0].level.unique; }
 
   Degrees of_level(std::size_t number) const {
-    const auto &[level, positions, coordinates] = levels_[number];
+    const auto &[level, has_empty, positions, coordinates] = levels_[number];
     if (level.kind == LevelKind::Dense && number > 0)
       return begins_ ? degrees_of_segments(begins_->repeated(level.size).buffer())
                      : alike(level.size, count_ / level.size);
@@ -159,11 +190,33 @@ private:
   std::int64_t each_ = 1, count_;
 };
 
+void check_gaps(const std::vector<CountedLevel> &levels) {
+  const std::int64_t places = levels.back().coordinates.length;
+  if (!levels.back().has_empty) {
+    if (levels.back().positions.length % 2 != 0) throw std::out_of_range("expected two positions for each parent");
+    return;
+  }
+  std::int64_t left = places;
+  for (std::size_t number = 0; number + 1 < levels.size(); ++number) {
+    const Level &level = levels[number].level;
+    if (level.kind != LevelKind::Dense || level.size < 1 || left % level.size != 0)
+      throw std::out_of_range("expected as many places for each position of dense levels");
+    left /= level.size;
+  }
+}
+
 void check(const std::vector<CountedLevel> &levels, std::int64_t values) {
   std::int64_t count = values;  // of the positions of a level
   for (std::size_t number = levels.size(); number-- > 0;) {
-    const auto &[level, positions, coordinates] = levels[number];
+    const auto &[level, has_empty, positions, coordinates] = levels[number];
     const bool dense = level.kind == LevelKind::Dense;
+    if (has_gaps(levels[number])) {
+      if (number + 1 < levels.size() || coordinates.length != count)
+        throw std::out_of_range("expected gaps in the innermost level, with a coordinate for each position");
+      check_gaps(levels);
+      count = parents_of_gaps(levels);
+      continue;
+    }
     if (dense ? level.size < 1 || count % level.size != 0 : coordinates.length != count)
       throw std::out_of_range("expected a coordinate for each position of a level");
     if (level.has_positions() && (positions.length < 1 || !positions.contiguous()))

@@ -44,8 +44,8 @@ std::tuple<double, double, double, double> count(const py::array &coordinates, i
   return {found.distinct, found.largest, found.squares, found.last};
 }
 
-// A level as its degrees need it: kind, unique, ordered.
-using LevelKinds = std::vector<std::tuple<int, bool, bool>>;
+// A level as its degrees need it: kind, unique, ordered, whether negative coordinates are empty places.
+using LevelKinds = std::vector<std::tuple<int, bool, bool, bool>>;
 
 std::vector<DegreeTuple> levels(const LevelKinds &kinds, const std::vector<std::int64_t> &sizes,
                                 const std::vector<OptionalArray> &positions,
@@ -55,8 +55,9 @@ std::vector<DegreeTuple> levels(const LevelKinds &kinds, const std::vector<std::
   const auto begins = to_buffers(positions), places = to_buffers(coordinates);
   std::vector<CountedLevel> counted;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    const auto &[kind, unique, ordered] = kinds[k];
-    counted.push_back({{static_cast<LevelKind>(kind), unique, ordered, false, sizes[k], 0}, begins[k], places[k]});
+    const auto &[kind, unique, ordered, has_empty] = kinds[k];
+    const Level level{static_cast<LevelKind>(kind), unique, ordered, false, sizes[k], 0};
+    counted.push_back({level, has_empty, begins[k], places[k]});
   }
   std::vector<DegreeTuple> all;
   py::gil_scoped_release release;
@@ -90,8 +91,8 @@ void register_degrees(py::module_ &module) {
              "Returns distinct coordinates, the largest degree, the sum of squares, and the last coordinate's degree.");
   module.def("level_degrees", &levels, py::arg("kinds"), py::arg("sizes"), py::arg("positions"), py::arg("coordinates"),
              py::arg("values"),
-             "Returns distinct coordinates, the largest degree and the sum of squares of each level of dense, compressed "
-             "and singleton levels, (kind, unique, ordered) each, with so many values.");
+             "Returns distinct coordinates, the largest degree and the sum of squares of each level, (kind, unique, "
+             "ordered, has empty places) each, with so many values.");
   module.def("sample_rows", &sample, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
              "Returns of a sample of a square matrix's entries the share that is mirrored, whether all have the same "
              "bits, and the shares by the bits of column - row, with its sign.");

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import mod
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.buffer_layout import level_tuples
-from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import AxisSketch, Sketch
 from mlir_sparse.tensor.batch_and_slice_parts import to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims, flat_coordinates
+from mlir_sparse.tensor.counted_levels import CountedLevels, counted_levels, dense_blocks
+from mlir_sparse.tensor.interval_degrees import degrees_of_intervals
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sampled_pattern import sampled_pattern
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -64,8 +64,8 @@ def _rounded_shape(shape: tuple[int, ...]) -> Rounded:
 
 def _places_of_levels(storage: LevelStorage) -> tuple[float, ...]:
     """Returns how many places each level has, where levels are dimensions whose coordinates stand there once."""
-    levels = _counted_levels(storage.encoding)
-    if levels is None or levels.sizes is not None or storage.view or not all(unique for _, unique, _ in levels.kinds):
+    levels = counted_levels(storage.encoding)
+    if levels is None or not levels.are_dimensions or storage.view or not all(kind[1] for kind in levels.kinds):
         return ()
     found, places = list[float](), 1.0
     for size, coordinates in zip(storage.level_sizes, storage.coordinates, strict=True):
@@ -76,59 +76,26 @@ def _places_of_levels(storage: LevelStorage) -> tuple[float, ...]:
 
 def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ...]:
     """Returns the degrees in each dimension."""
-    levels = _counted_levels(storage.encoding)
-    if levels is not None and not storage.view and (levels.sizes is None or levels.end_at(shape)):
+    levels = counted_levels(storage.encoding)
+    if levels is not None and not storage.view and levels.end_at(shape):
         return _of_levels(storage, levels)
     if batch_depth(storage.encoding):
         return _axes(to_plain(storage), shape)
     if storage.values.size == 0:
         return (_NOTHING,) * len(shape)
-    if not storage.view and (sizes := _dense_blocks(storage.encoding)):
+    if not storage.view and (sizes := dense_blocks(storage.encoding)):
         return _of_blocks(storage, shape, sizes)
+    if not storage.encoding.is_native and (found := degrees_of_intervals(storage, shape)) is not None:
+        return found
     dims, _ = expand_dims(storage, shape, padding=True)
     return tuple(_of_coordinates(dim, extent) for dim, extent in zip(dims, shape, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Levels:
-    """Levels that are dimensions, or blocks of one each, as native code counts their coordinates.
-
-    Args:
-        kinds: of each level its kind, whether it is unique, and whether it is ordered.
-        of_dim: the level of each dimension.
-        sizes: the size of the dense blocks in each dimension, None without blocks.
-    """
-
-    kinds: tuple[tuple[int, bool, bool], ...]
-    of_dim: tuple[int, ...]
-    sizes: tuple[int, ...] | None
-
-    def end_at(self, shape: tuple[int, ...]) -> bool:
-        """Returns whether no block goes beyond the extents."""
-        return self.sizes is not None and not any(map(mod, shape, self.sizes))
-
-
-@lru_cache(maxsize=512)
-def _counted_levels(encoding: Encoding) -> _Levels | None:
-    """Returns the levels, if each is a dimension or its blocks, and dense, compressed or singleton."""
-    sizes = None if encoding.is_permutation else _dense_blocks(encoding)
-    if sizes == () or not encoding.is_native:
-        return None
-    levels, kinds = encoding.levels[: encoding.dim_rank], list[tuple[int, bool, bool]]()
-    for kind in (level.type for level in levels):
-        number, compact = kind.functions.native_kind, kind.functions.compact and not kind.functions.is_grouped
-        if number is None or not compact:
-            return None
-        kinds.append((number, kind.unique, kind.ordered))
-    dims = [level.expr.dims()[0] for level in levels]
-    return _Levels(tuple(kinds), tuple(map(dims.index, range(encoding.dim_rank))), sizes)
-
-
-def _of_levels(storage: LevelStorage, levels: _Levels) -> tuple[AxisSketch, ...]:
+def _of_levels(storage: LevelStorage, levels: CountedLevels) -> tuple[AxisSketch, ...]:
     """Returns the degrees in each dimension; each level is one, or has its blocks."""
     count, sizes, outer = storage.values.size, levels.sizes, len(levels.kinds)
     if count == 0:
-        return (_NOTHING,) * outer
+        return (_NOTHING,) * len(levels.of_dim)
     if sizes is None:
         found = _native.level_degrees(levels.kinds, storage.level_sizes, storage.positions, storage.coordinates, count)
         return tuple([AxisSketch(*found[level]) for level in levels.of_dim])
@@ -140,24 +107,6 @@ def _of_levels(storage: LevelStorage, levels: _Levels) -> tuple[AxisSketch, ...]
     return tuple(
         _times(AxisSketch(d * size, most, squares * size), inside // size) for (d, most, squares), size in pairs
     )
-
-
-@lru_cache(maxsize=512)
-def _dense_blocks(encoding: Encoding) -> tuple[int, ...]:
-    """Returns the size of the blocks in each dimension, if all stored levels are above dense blocks; else ()."""
-    if not encoding.is_native:
-        return ()
-    outer = encoding.dim_rank
-    inner = [encoding.block_of(dim) for dim in range(outer)]
-    types = encoding.level_types[outer:]
-    dims = [level.expr.dims() for level in encoding.levels[:outer]]
-    if not types or not all(kind.functions.has_full_loop for kind in types):
-        return ()
-    if sorted(dims) != [(dim,) for dim in range(outer)]:
-        return ()
-    # The levels above have the coordinates of blocks, those below the places inside: not the other way round.
-    steps = encoding.lvl_to_dim.evaluate([1] * outer + [0] * len(types))
-    return tuple(inner) if list(steps) == inner else ()
 
 
 def _of_blocks(storage: LevelStorage, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[AxisSketch, ...]:

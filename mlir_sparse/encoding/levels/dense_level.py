@@ -17,7 +17,7 @@ from mlir_sparse.encoding.levels.level_functions import (
     Siblings,
 )
 from mlir_sparse.encoding.levels.level_loops import LevelLoop, LoopKind
-from mlir_sparse.encoding.levels.level_positions import LevelPositions, Stored
+from mlir_sparse.encoding.levels.level_positions import Array, LevelPositions, Stored
 from mlir_sparse.encoding.levels.placed_entries import BuiltLevels, PlacedEntries
 from mlir_sparse.encoding.levels.plain_levels import PlainLevel, PlainLevels
 from mlir_sparse.process.available_memory import check_fits
@@ -66,6 +66,11 @@ class DenseLevel(LevelFunctions):
         check_fits(8 * count, f"the coordinates of {count} places")
         coordinates = np.tile(np.arange(level.low, level.high), above.count)
         return above.below(coordinates, np.repeat(np.arange(above.count), level.size))
+
+    def intervals(
+        self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored
+    ) -> tuple[Array, Array] | None:
+        return np.full(above.count, level.low), np.full(above.count, level.size)
 
     def outermost_between(self, level: SizedLevel, low: int, high: int, pos: Stored, crd: Stored) -> Below | None:
         return Below(None, None, range(low, high))

@@ -284,6 +284,16 @@ class LevelFunctions(ABC):
         """Returns for each position whether an entry is stored there; None where all have one."""
         return crd >= 0 if self.marks_empty(above) else None
 
+    def intervals(
+        self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored
+    ) -> tuple[Array, Array] | None:
+        """Returns the first coordinate and the number of coordinates of each parent that has all of an interval.
+
+        Returns:
+            arrays of a number for each parent; None where coordinates may be left out.
+        """
+        return None
+
     def check(self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> None:
         """Checks a caller's arrays, except for the order of coordinates, which may be an order of tuples.
 

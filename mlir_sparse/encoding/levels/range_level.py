@@ -76,6 +76,13 @@ class RangeLevel(DenseLevel):
         starts, lengths = _intervals(level, above, pos, crd)
         return above.below(counted(starts, lengths), repeated(lengths))
 
+    def intervals(
+        self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored
+    ) -> tuple[Array, Array] | None:
+        if level.kind.interval is None:
+            return super().intervals(level, above, pos, crd)
+        return _intervals(level, above, pos, crd)
+
     def check(self, level: SizedLevel, above: LevelPositions, pos: Stored, crd: Stored) -> None:
         if pos is None:
             return

@@ -1,0 +1,199 @@
+// Degrees of several columns of coordinates, by as few loops over the entries as there can be: while one column waits for
+// memory, another is counted.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "counters.hpp"
+#include "degrees.hpp"
+#include "pack_threads.hpp"
+#include "sums_of_degrees.hpp"
+
+namespace mlir_sparse {
+namespace {
+
+constexpr std::int64_t kBlock = 1024;  // entries whose runs are added up together
+
+// The runs of equal neighbours among entries that are added in order.
+struct Runs {
+  Lanes lengths;
+  std::int64_t begin = 0;   // of the run that goes on
+  std::int64_t before = 0;  // its coordinate
+
+  // Adds runs up to the last of those that begin so many entries after another.
+  void add(std::int64_t from, const std::int32_t *begins, std::int64_t count) {
+    if (count == 0) return;
+    lengths.add(0, static_cast<double>(from + begins[0] - begin));
+    add_all(lengths, 0, count - 1, [&](std::int64_t k) { return begins[k + 1] - begins[k]; });
+    begin = from + begins[count - 1];
+  }
+};
+
+// A column that is counted, and the counters of a part of the entries.
+struct Counted {
+  const char *coordinates;
+  std::uint8_t *counters;
+  Carries *carries;
+  std::int64_t other;     // how far behind a counter the other of its coordinate is, 0 where there is one
+  std::int64_t turn = 0;  // 0 or `other`
+};
+
+// Columns that one loop reads, of one width and distance of neighbours: one whose equal coordinates are neighbours, if
+// there is one, and others that are counted. More of these would need more registers than there are.
+struct Loop {
+  static constexpr std::size_t kCounted = 2;
+
+  IntBuffer in_runs;
+  std::vector<Runs> runs;  // of each part
+  std::array<std::vector<Counted>, kCounted> counted;  // of each part
+  std::size_t count = 0;  // of those that are counted
+  std::int64_t stride = 0;
+  int width = 0;
+
+  bool takes(const Column &column) const {
+    const bool alike = width == 0 || (width == column.coordinates.width && stride == column.coordinates.stride);
+    return alike && (column.in_runs ? runs.empty() : count < kCounted);
+  }
+};
+
+template <class T, std::size_t N, bool InRuns, bool HasOthers>
+void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
+  const std::int64_t stride = loop.stride;
+  // Copies: the compiler takes it that a counter may be anywhere, and would read all else again each time.
+  std::array<Counted, N> counted;
+  for (std::size_t n = 0; n < N; ++n) counted[n] = loop.counted[n][part];
+  for (Counted &one : counted) one.coordinates += from * stride;
+  const char *rows = InRuns ? loop.in_runs.data + from * stride : nullptr;
+  T before = InRuns ? static_cast<T>(loop.runs[part].before) : T{};
+  std::int32_t begins[kBlock + 1];
+  std::int64_t found = 0, place = 0;
+  for (std::int64_t k = 0; k < to - from; ++k, place += stride) {
+    if constexpr (InRuns) {  // no branch: where runs end cannot be predicted
+      const T now = *reinterpret_cast<const T *>(rows + place);
+      begins[found] = static_cast<std::int32_t>(k);
+      found += now != before;
+      before = now;
+    }
+    for (Counted &one : counted) {
+      const auto c = static_cast<std::int64_t>(*reinterpret_cast<const T *>(one.coordinates + place));
+      if (++one.counters[HasOthers ? c + one.turn : c] == 0) add_carry(*one.carries, c, 1);
+      if constexpr (HasOthers) one.turn ^= one.other;
+    }
+  }
+  if constexpr (InRuns) {
+    loop.runs[part].add(from, begins, found);
+    loop.runs[part].before = before;
+  }
+}
+
+using AddBlock = void (*)(Loop &, std::size_t, std::int64_t, std::int64_t);
+
+template <class T, std::size_t N, bool InRuns>
+AddBlock block_adder(bool has_others) {
+  return has_others ? add_block<T, N, InRuns, true> : add_block<T, N, InRuns, false>;
+}
+
+template <class T>
+AddBlock block_adder(const Loop &loop, bool has_others) {
+  if (loop.runs.empty())
+    return loop.count == 1 ? block_adder<T, 1, false>(has_others) : block_adder<T, 2, false>(has_others);
+  if (loop.count == 0) return add_block<T, 0, true, false>;
+  return loop.count == 1 ? block_adder<T, 1, true>(has_others) : block_adder<T, 2, true>(has_others);
+}
+
+void add_entries(Loop &loop, std::size_t part, std::int64_t begin, std::int64_t end) {
+  if (!loop.runs.empty() && begin < end) {
+    loop.runs[part].begin = begin;
+    loop.in_runs.visit([&](auto at) { loop.runs[part].before = at(begin); });
+  }
+  bool has_others = false;
+  for (std::size_t n = 0; n < loop.count; ++n) has_others |= loop.counted[n][part].other != 0;
+  const AddBlock add =
+      with_width(loop.width, [&](auto t) { return block_adder<decltype(t)>(loop, has_others); });
+  for (std::int64_t from = begin; from < end; from += kBlock) add(loop, part, from, std::min(from + kBlock, end));
+}
+
+Degrees total_of_runs(const Loop &loop, const std::vector<std::int64_t> &begins) {
+  std::vector<Degrees> found;
+  for (std::size_t part = 0; part < loop.runs.size(); ++part) {
+    Runs runs = loop.runs[part];
+    if (begins[part] < begins[part + 1]) runs.lengths.add(0, static_cast<double>(begins[part + 1] - runs.begin));
+    found.push_back(runs.lengths.total());
+  }
+  return sum_of(found);
+}
+
+// Moves begins of parts on to those of runs, so that each run is in one part.
+void move_to_runs(std::vector<std::int64_t> &begins, const IntBuffer &coordinates) {
+  const std::int64_t count = begins.back();
+  coordinates.visit([&](auto at) {
+    for (std::size_t part = 1; part + 1 < begins.size(); ++part) {
+      std::int64_t begin = std::max(begins[part], begins[part - 1]);
+      while (begin > 0 && begin < count && at(begin) == at(begin - 1)) ++begin;
+      begins[part] = begin;
+    }
+  });
+}
+
+// Counts few coordinates, in as many places as there are.
+Degrees count_few(const IntBuffer &coordinates, std::int64_t extent) {
+  HashedCounters counters;
+  coordinates.visit([&](auto at) {
+    for (std::int64_t k = 0; k < coordinates.length; ++k) counters.add(at(k), 1);
+  });
+  return counters.total(extent);
+}
+
+}  // namespace
+
+std::vector<Degrees> count_columns(const std::vector<Column> &columns) {
+  const std::int64_t entries = columns.empty() ? 0 : columns[0].coordinates.length;
+  std::vector<Degrees> found(columns.size());
+  if (entries == 0) return found;
+  std::size_t parts = thread_count(static_cast<std::size_t>(entries));
+  std::vector<std::size_t> together;
+  for (std::size_t number = 0; number < columns.size(); ++number) {
+    const auto &[coordinates, extent, in_runs] = columns[number];
+    if (!in_runs && are_few(entries, extent)) {
+      found[number] = count_few(coordinates, extent);
+      continue;
+    }
+    if (!in_runs) parts = std::min(parts, counting_threads(static_cast<std::size_t>(entries), extent));
+    together.push_back(number);
+  }
+  const auto even = even_parts(static_cast<std::size_t>(entries), parts);
+  std::vector<std::int64_t> begins(even.begin(), even.end());
+  std::deque<ByteCounters> counters;  // in the order of the columns that are counted
+  std::deque<Loop> loops;
+  Loop *of_runs = nullptr;
+  for (const std::size_t number : together) {
+    const auto &[coordinates, extent, in_runs] = columns[number];
+    if (loops.empty() || !loops.back().takes(columns[number])) loops.emplace_back();
+    Loop &loop = loops.back();
+    loop.stride = coordinates.stride;
+    loop.width = coordinates.width;
+    if (in_runs) {
+      move_to_runs(begins, coordinates);
+      loop.in_runs = coordinates;
+      loop.runs.resize(parts);
+      of_runs = &loop;
+    } else {
+      ByteCounters &own = counters.emplace_back(extent, parts);
+      for (std::size_t part = 0; part < parts; ++part)
+        loop.counted[loop.count].push_back({coordinates.data, own.of_part(part), &own.carries(part), own.other()});
+      ++loop.count;
+    }
+  }
+  in_parallel(parts, [&](std::size_t part) {
+    for (Loop &loop : loops) add_entries(loop, part, begins[part], begins[part + 1]);
+  });
+  auto counted = counters.begin();
+  for (const std::size_t number : together)
+    found[number] = columns[number].in_runs ? total_of_runs(*of_runs, begins) : (counted++)->total();
+  return found;
+}
+
+}  // namespace mlir_sparse
