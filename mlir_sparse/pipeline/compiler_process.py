@@ -7,10 +7,10 @@ is kept warm and restarted after its death; threads take turns. The child of a f
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO
@@ -29,7 +29,6 @@ from mlir_sparse.pipeline.process_messages import (
     read_message,
     write_message,
 )
-from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.process import settings
 from mlir_sparse.process.compiler_interpreter import command, environment, interpreter
 from mlir_sparse.process.forks import Lock, no_fork
@@ -60,7 +59,7 @@ class _Worker:
         self.has_answered = False
         python, memory = limits
         with no_fork():  # a fork would leave the pipes open in the child
-            self.log: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the process
+            self.log = _unnamed_file()
             self.process = subprocess.Popen(
                 command(python, self.bindings, "mlir_sparse.pipeline.worker", memory),
                 bufsize=0,
@@ -138,6 +137,15 @@ class _Worker:
                 stream.close()
 
 
+def _unnamed_file() -> IO[bytes]:
+    """Returns an unbuffered file without a name, in memory where the system has such."""
+    with contextlib.suppress(AttributeError, OSError):
+        return os.fdopen(os.memfd_create("mlir_sparse"), "w+b", buffering=0)
+    import tempfile  # it loads modules of compression
+
+    return tempfile.TemporaryFile(buffering=0)
+
+
 _lock = Lock()
 _worker: _Worker | None = None
 
@@ -210,6 +218,8 @@ def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] 
         return outcome
     if isinstance(outcome, PassOutcome) and outcome.refusal:
         raise UnsupportedError(outcome.refusal)
+    from mlir_sparse.pipeline.reproducer import write_reproducer  # what most processes never need
+
     reproducer = write_reproducer(request.module, request.pipeline, kernel, request.functions)
     if isinstance(outcome, str):
         message = f"expected MLIR to lower the kernel, but the compiler {outcome}"
