@@ -1,4 +1,4 @@
-// Degrees of several columns of coordinates, by as few loops over the entries as there can be: while one column waits for
+// Degrees of several columns of coordinates, by as few loops over the entries as there can be: while one waits for
 // memory, another is counted.
 
 #include <algorithm>
