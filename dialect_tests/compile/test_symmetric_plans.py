@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from dialect_tests import crossing
 from dialect_tests.crossing import crossed
 from mlir_sparse.compile import statement_optimizer
 from mlir_sparse.errors import OperandError
+from mlir_sparse.notation import with_explicit_sums
 from mlir_sparse.plan.algebra import product_search, symmetric_ways
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
+from mlir_sparse.plan.algebra.merged_parts import merged
+from mlir_sparse.plan.algebra.statement_ways import StatementWays
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
 from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.symmetric_matrix import is_symmetric
@@ -349,3 +353,37 @@ def test_random_statements_that_read_matrices_either_way(seed: int, monkeypatch:
     found = choose_rewriting(written.spec.explicit, facts, always=True)
     if found is not None:
         np.testing.assert_array_equal(written.rewritten(found)(**operands), written(**operands), err_msg=text)
+
+
+@pytest.mark.parametrize("seed", crossing.seeds(24))
+def test_ways_that_read_no_transpose_are_right_for_any_matrix(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls do not look at matrices for these: they would be wrong in silence."""
+    monkeypatch.setattr(product_search, "_FULL", (0.25, 2.0)[seed % 2])
+    rng, draw = random.Random(seed), np.random.default_rng(seed)
+    A, B = (draw.integers(1, 4, (9, 9)) * (draw.random((9, 9)) < 0.4) for _ in "AB")
+    operands: dict[str, Any] = {"A": ms.tensor(A), "B": ms.tensor(B), "x": draw.integers(-2, 3, 9)}
+    text = random_text(rng)
+    operands = {name: value for name, value in operands.items() if f"{name}(" in text}
+    written: Any = ms.compile(text, tensors=operands, out="dense", optimize="off")
+    facts = {name: TensorFacts(kind, sketch_of(operands[name])) for name, kind in written.spec.inputs}
+    turned = {name: replace(one, symmetric=name == "A") for name, one in facts.items()}
+    for way in StatementWays(written.spec.explicit, facts).knowing(turned).all():
+        if not way.parts.reads_transposes:
+            found = written.rewritten(merged(way.rewriting))
+            np.testing.assert_array_equal(found(**operands), written(**operands), err_msg=f"{text}: {way.rewriting}")
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("s = A(i,j) * A(i,k) * A(i,l)", False),  # sums of rows, three times the same
+        ("s = A(i,j) * A(k,i) * A(i,l)", True),
+        ("s(i,l) = A(i,j) * A(j,k) * A(k,l)", False),
+    ],
+)
+def test_parts_that_are_shared_as_they_are_need_no_symmetry(text: str, turned: bool) -> None:
+    explicit = with_explicit_sums(ms.parse(text))
+    kind, sketch = ms.TensorType.parse("f64[?,?] CSR"), sketch_of(graph())
+    facts = {"A": TensorFacts(kind, sketch)}
+    way = next(StatementWays(explicit, facts).knowing({"A": TensorFacts(kind, sketch, symmetric=True)}).cheapest())
+    assert way.parts.reads_transposes == turned

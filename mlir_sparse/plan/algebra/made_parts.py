@@ -14,6 +14,8 @@ __all__ = ["MadeParts", "TooLongError", "names_of"]
 
 # The sorted names of the factors of a product; all functions and sums have one.
 Names = tuple[str, ...]
+# By key and element type the name of a part, and which of the numbered variables each dimension is.
+_Keyed = dict[tuple[PartKey, DType | None], tuple[str, tuple[int, ...]]]
 
 
 class TooLongError(Exception):
@@ -39,6 +41,8 @@ class MadeParts:
 
     def __init__(self, keyed: Mapping[tuple[PartKey, DType | None], tuple[str, tuple[int, ...]]]) -> None:
         self._keyed = dict(keyed)
+        # Those that were made where matrices are symmetric, by their keys where none is.
+        self._turned: _Keyed = {}
         self._unkeyed: dict[Names, tuple[_Unkeyed, ...]] = {}
 
     def __bool__(self) -> bool:
@@ -47,7 +51,7 @@ class MadeParts:
     def copy(self) -> Self:
         """Returns the same parts, to which others may be added."""
         other = object.__new__(type(self))
-        other._keyed, other._unkeyed = dict(self._keyed), dict(self._unkeyed)
+        other._keyed, other._turned, other._unkeyed = dict(self._keyed), dict(self._turned), dict(self._unkeyed)
         return other
 
     @property
@@ -81,9 +85,20 @@ class MadeParts:
         if not self._keyed and names not in self._unkeyed:
             return None
         self._find_keys(names)
-        product, numbered = key_of(factors, kept, symmetric)
-        found = self._keyed.get((product, dtype))
-        return None if found is None else Access(found[0], tuple(numbered[place] for place in found[1]))
+        return _read(self._keyed, factors, kept, symmetric, dtype)
+
+    def needs_symmetry(
+        self, found: Access, factors: Sequence[Factor], kept: frozenset[IndexVar], dtype: DType | None
+    ) -> bool:
+        """Returns whether a part is equal to a product, as `find` says, for some matrices are their own transposes.
+
+        Args:
+            found: what `find` returned.
+            factors: the factors of the product.
+            kept: the variables that it keeps.
+            dtype: its element type.
+        """
+        return found != _read(self._turned, factors, kept, (), dtype)
 
     def add(
         self,
@@ -107,9 +122,23 @@ class MadeParts:
 
     def _find_keys(self, names: Names) -> None:
         for one in self._unkeyed.pop(names, ()):
-            product, numbered = key_of(one.factors, one.kept, one.symmetric)
-            places = tuple(numbered.index(variable) for variable in one.access.indices)
-            self._keyed[product, one.dtype] = one.access.tensor, places
+            _put(self._keyed, one, one.symmetric)
+            if one.symmetric:
+                _put(self._turned, one, ())
+
+
+def _put(keyed: _Keyed, one: _Unkeyed, symmetric: Collection[str]) -> None:
+    product, numbered = key_of(one.factors, one.kept, symmetric)
+    places = tuple(numbered.index(variable) for variable in one.access.indices)
+    keyed[product, one.dtype] = one.access.tensor, places
+
+
+def _read(
+    keyed: _Keyed, factors: Sequence[Factor], kept: frozenset[IndexVar], symmetric: Collection[str], dtype: DType | None
+) -> Access | None:
+    product, numbered = key_of(factors, kept, symmetric)
+    found = keyed.get((product, dtype))
+    return None if found is None else Access(found[0], tuple(numbered[place] for place in found[1]))
 
 
 def names_of(factors: Sequence[Factor]) -> Names:

@@ -223,7 +223,8 @@ class PartStore:
         there = self._made.find(factors, kept, self.symmetric, self.dtype)
         if there is not None:
             self.rules[SHARE] = None
-            self.reads_transposes |= bool(self.symmetric)
+            if self.symmetric:
+                self.reads_transposes |= self._made.needs_symmetry(there, factors, kept, self.dtype)
             return there
         terms, result = make()
         seen = self._dimensions(factors, kept, terms, result, inner)

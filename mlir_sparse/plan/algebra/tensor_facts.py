@@ -34,8 +34,10 @@ class TensorFacts:
     def relation(self, tensor: str, variables: tuple[int, ...]) -> EntrySet:
         """Returns the relation of an access of a tensor, by its name, at some variables."""
         axes, (sparse, dims) = self.sketch.axes, levels_of(self.kind.encoding)
-        largest = dict(zip(variables, [axis.largest for axis in axes], strict=True)) if axes else {}
-        squares = dict(zip(variables, [axis.squares for axis in axes], strict=True)) if axes else {}
+        largest, squares = dict[int, float](), dict[int, float]()
+        if axes:
+            for variable, axis in zip(variables, axes, strict=True):
+                largest[variable], squares[variable] = axis.largest, axis.squares
         order = variables if self.kind.encoding is None else None
         if dims is not None and not self.symmetric:
             order = tuple([variables[dim] for dim in dims])
