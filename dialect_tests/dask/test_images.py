@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import mlir_sparse as ms
 
 da = pytest.importorskip("dask.array")
 msd = pytest.importorskip("mlir_sparse.dask")
+offered = pytest.importorskip("mlir_sparse.dask.image_values").offered
 
 N = 4096
 GRID = sp.diags_array([np.full(N, 4.0), *[np.full(N, -1.0)] * 4], offsets=[0, -1, 1, -64, 64], shape=(N, N)).tocsr()
@@ -113,3 +115,24 @@ def test_tasks_of_images_are_small() -> None:
     )
     tasks = {key: task for key, task in dict(y.dask.layers[y.name]).items() if isinstance(key, tuple)}
     assert max(len(pickle.dumps(task)) for task in tasks.values()) < 1200
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, np.complex64, bool])
+@pytest.mark.parametrize(("shape", "axis"), [((60,), 0), ((60, 5), 0), ((5, 60), 1), ((3, 60, 4), 1), ((0, 4), 0)])
+def test_offered_lines_are_those_of_the_chunk_here_and_elsewhere(dtype: Any, shape: Any, axis: int) -> None:
+    random = np.random.default_rng(3)
+    chunk = (random.random(shape) * 9).astype(dtype)
+    places = np.flatnonzero(random.random(shape[axis]) < 0.4).astype(np.int32)
+    lines, wanted = offered(chunk, places, axis), np.take(chunk, places, axis)
+    buffers: list[Any] = []
+    sent = pickle.loads(pickle.dumps(lines, protocol=5, buffer_callback=buffers.append), buffers=buffers)
+    assert type(sent) is np.ndarray
+    np.testing.assert_array_equal(sent, wanted, strict=True)
+    assert lines.shape == wanted.shape
+    assert wanted.nbytes <= sys.getsizeof(lines) <= wanted.nbytes + 100
+    assert sys.getsizeof(pickle.dumps(lines)) <= wanted.nbytes + 1000  # not the chunk
+    beyond = [2 * extent if dim == axis else extent for dim, extent in enumerate(shape)]
+    out = np.zeros(beyond, dtype)
+    lines.write(out, places + shape[axis])
+    np.testing.assert_array_equal(np.take(out, places + shape[axis], axis), wanted, strict=True)
+    assert np.count_nonzero(out) == np.count_nonzero(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import dask.array
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding, TensorType
@@ -154,7 +156,12 @@ def joined_here(chunks: Sequence[np.ndarray[Any, Any]], axis: int) -> np.ndarray
     """Returns chunks joined along an axis, once for all pieces that a process computes with them; it is read-only."""
 
     def made() -> np.ndarray[Any, Any]:
-        found = np.concatenate(chunks, axis)
+        shape = list(chunks[0].shape)
+        shape[axis] = sum(chunk.shape[axis] for chunk in chunks)
+        # Of memory that other results had before: the system gives new pages slower than they are filled.
+        dtype = np.result_type(*{chunk.dtype for chunk in chunks})
+        found: np.ndarray[Any, Any] = _native.reserve(math.prod(shape), dtype).reshape(shape)
+        np.concatenate(chunks, axis, out=found)
         found.flags.writeable = False
         return found
 

@@ -23,6 +23,7 @@ from mlir_sparse.dask.array_chunks import chunks_at_hand, nbytes_of, type_of_chu
 from mlir_sparse.dask.image_values import (
     Array,
     ExpandedOperand,
+    offered,
     places_in_chunks,
     places_of,
     stored_coordinates,
@@ -180,7 +181,7 @@ def _sending_tasks(
         sent: list[Any] = []
         for chunk, (where, count) in own.items():
             source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else f"{name}-whole"
-            taking = (taken, source, where, axis, ends[chunk])
+            taking = (offered, source, where, axis, ends[chunk])
             if count >= _ALL * (ends[chunk + 1] - ends[chunk]):
                 sent.append(taking)  # of a chunk that is sent as it is, or lies where the piece is computed
                 continue

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.kept_buffers import buffer_for
 from mlir_sparse.dask.kept_while import kept_while
@@ -15,9 +17,20 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.chosen_lines import closes_up, entries_in_lines, lines_closed_up, lines_spread_out
 
-__all__ = ["ExpandedOperand", "Places", "lengths", "places_in_chunks", "places_of", "stored_coordinates", "taken"]
+__all__ = [
+    "ExpandedOperand",
+    "Places",
+    "lengths",
+    "offered",
+    "places_in_chunks",
+    "places_of",
+    "stored_coordinates",
+    "taken",
+]
 
 _SPARSE = 16  # coordinates are sorted where the axis has so many times as many
+_COPIED = 96 << 10
+"""So many bytes are copied at a time: they stay in a cache, and the system gives no new pages for them."""
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Places: TypeAlias = slice | Array
@@ -110,7 +123,7 @@ def taken(value: Any, places: Places | None, axis: int, low: int = 0) -> Any:
     if places is None:
         return None
     if not isinstance(value, SparseTensor):
-        return np.ascontiguousarray(np.asarray(value)[(slice(None),) * axis + (places,)])
+        return _lines(np.asarray(value), places, axis)
     all_of_it = isinstance(places, slice) and (places.start, places.stop) == (0, value.shape[axis])
     if closes_up(value.encoding, axis) and isinstance(places, slice):
         run: SparseTensor = value if all_of_it else value[(slice(None),) * axis + (places,)]
@@ -121,6 +134,72 @@ def taken(value: Any, places: Places | None, axis: int, low: int = 0) -> Any:
     if closes_up(value.encoding, axis):
         return lines_closed_up(value, axis, wanted)
     return _Lines(low, entries_in_lines(value, axis, wanted))
+
+
+def _lines(array: Array, places: Places, axis: int) -> Array:
+    if isinstance(places, slice):
+        return np.ascontiguousarray(array[(slice(None),) * axis + (places,)])
+    shape = (*array.shape[:axis], places.size, *array.shape[axis + 1 :])
+    # Of memory that results had before: the system gives new pages slower than they are filled.
+    found: Array = _native.reserve(math.prod(shape), array.dtype).reshape(shape)
+    return np.take(array, places, axis, out=found, mode="clip")  # another mode copies once more
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfferedLines:
+    """Elements of an array at places, which are put together as they are sent to another process.
+
+    A piece in the process of the array reads them where they lie.
+
+    Args:
+        array: the array.
+        places: coordinates of the axis.
+        axis: the axis.
+    """
+
+    array: Array
+    places: Array
+    axis: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the shape of the elements."""
+        return (*self.array.shape[: self.axis], self.places.size, *self.array.shape[self.axis + 1 :])
+
+    def __sizeof__(self) -> int:
+        return math.prod(self.shape) * self.array.itemsize
+
+    def __reduce__(self) -> Any:
+        return np.asarray, (_lines(self.array, self.places, self.axis),)
+
+    def write(self, out: Array, places: Array) -> None:
+        """Writes the elements to others of an array.
+
+        Args:
+            out: the array, whose shape differs along the axis alone.
+            places: coordinates of its axis.
+        """
+        axes: tuple[Any, ...] = (slice(None),) * self.axis
+        line = self.array.nbytes // max(1, self.array.shape[self.axis])
+        step = max(1, _COPIED // max(1, line))
+        for at in range(0, places.size, step):
+            out[(*axes, places[at : at + step])] = self.array[(*axes, self.places[at : at + step])]
+
+
+def offered(value: Any, places: Places | None, axis: int, low: int = 0) -> Any:
+    """Returns what `taken` does, of which elements of an array are copied only where they are read, or sent.
+
+    They must not change until then, as those of a chunk do not.
+
+    Args:
+        value: an array, or a tensor.
+        places: coordinates of the axis, counted from those of the chunk.
+        axis: the axis.
+        low: where the chunk begins.
+    """
+    if isinstance(places, np.ndarray) and not isinstance(value, SparseTensor):
+        return OfferedLines(np.asarray(value), places, axis)
+    return taken(value, places, axis, low)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +223,7 @@ class ExpandedOperand:
 
         Args:
             part: the part whose image was sent.
-            sent: the results of `taken` on chunks, in order.
+            sent: the results of `taken` or `offered` on chunks, in order.
         """
         own = [one for one in sent if one is not None]
         if self.kind.encoding is not None:
@@ -153,8 +232,11 @@ class ExpandedOperand:
         found = buffer_for(part, self.shape, self.kind.dtype.numpy)
         wanted, first = self._wanted(part), 0
         for one in own:
-            places = places_of(wanted[first : first + one.shape[self.axis]])
-            found[(slice(None),) * self.axis + (places,)] = one
+            own_places = wanted[first : first + one.shape[self.axis]]
+            if isinstance(one, OfferedLines):
+                one.write(found, own_places)
+            else:
+                found[(slice(None),) * self.axis + (places_of(own_places),)] = one
             first += one.shape[self.axis]
         return found
 
