@@ -237,6 +237,23 @@ def test_what_no_worker_can_hold_is_refused_before_it_is_submitted(cluster: Any)
     np.testing.assert_array_equal(msd.from_tensor(ms.tensor(D), pieces=3).compute().to_numpy(), D)
 
 
+@pytest.mark.timeout(200)
+def test_tensors_here_that_workers_have_no_room_for_are_refused(cluster: Any) -> None:
+    """Their workers would wait for memory for ever, as tasks that they have been given cannot be written to disk."""
+    rows, columns = 1000, 60_000
+    positions = np.arange(0, rows * columns + 1, columns, dtype=np.int32)
+    coordinates = np.tile(np.arange(columns, dtype=np.int32), rows)
+    S = ms.SparseTensor.from_levels(
+        "CSR", (rows, columns), (None, positions), (None, coordinates), np.zeros(60_000_000)
+    )
+    A = msd.from_tensor(S, pieces=16)
+    y = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=np.ones(columns))
+    for run in (A.persist, y.compute, lambda: dask.compute(y)):
+        with pytest.raises(ms.TooLargeError, match=r"but got 68\d MiB: write them to files"):
+            run()
+    assert (y.compute(scheduler="threads") == 0).all()
+
+
 def test_a_result_that_does_not_fit_here_is_refused_before_it_is_computed() -> None:
     rows = 1 << 50
     A = msd.from_source(lambda low, high: 1 / 0, shape=(rows, 4), type="f64[?,?] CSR", cuts=[0, 1 << 49, rows])

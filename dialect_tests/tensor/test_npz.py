@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +95,32 @@ def test_objects_in_a_file_are_never_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", shape=np.array([{}], dtype=object), format=np.array(b"csr"))
     with pytest.raises(ms.FileFormatError, match="allow_pickle"):
         ms.read(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "DCSR", "BSR(2, 4)"])
+@pytest.mark.parametrize("memory", ["16KiB", "64KiB", "1GiB"])
+def test_streams_of_damaged_files_are_refused(storage: str, memory: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    dense = np.where(random.random((120, 64)) < 0.3, random.random((120, 64)), 0)
+    whole, x = tmp_path / "whole.npz", random.random(64)
+    ms.write(whole, ms.tensor(dense, storage))
+    values = ms.read(whole).storage.values.tobytes()
+    given, at = whole.read_bytes(), whole.read_bytes().index(values)
+    text = "y(i) = A(i,j) * x(j)"
+    np.testing.assert_allclose(ms.stream(text, A=ms.source(whole), x=x, memory=memory), dense @ x)
+    for place in (0, 1, len(values) // 2, len(values) - 1):
+        damaged = bytearray(given)
+        damaged[at + place] ^= 16
+        (tmp_path / "damaged.npz").write_bytes(damaged)
+        with pytest.raises(ms.FileFormatError, match=r"damaged\.npz.*by its checksum"):
+            ms.stream(text, A=ms.source(tmp_path / "damaged.npz"), x=x, memory=memory)
+        copied = pickle.loads(pickle.dumps(ms.source(tmp_path / "damaged.npz")))  # as a worker has it
+        with pytest.raises(ms.FileFormatError, match="by its checksum"):
+            copied.read(0, copied.shape[copied.axis])
+
+
+def test_parts_in_any_order_are_read(tmp_path: Path) -> None:
+    ms.write(tmp_path / "a.npz", ms.tensor(DENSE))
+    source = ms.source(tmp_path / "a.npz")
+    for low, high in ((4, 9), (0, 12), (0, 3), (11, 12), (3, 11), (0, 0), (0, 12)):
+        np.testing.assert_array_equal(source.read(low, high).to_numpy(), DENSE[low:high])

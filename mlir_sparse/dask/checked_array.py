@@ -15,11 +15,14 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.array_chunks import chunk_bytes
 from mlir_sparse.errors import DistributedError, TooLargeError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits, in_units
+from mlir_sparse.tensor import SparseTensor
 
 __all__ = ["CheckedArray", "Pieces", "annotate", "pieces_of"]
 
 _SHARE = 0.6
 """Of a worker's limit: Dask spills from here on, and ends the worker at 0.95; its interpreter takes the rest."""
+_PAUSED = 0.75
+"""Of a worker's limit: at 0.8 Dask begins no further task in it."""
 _LOCAL = ("threads", "threading", "synchronous", "sync", "single-threaded", "processes", "multiprocessing")
 
 _ANNOTATION = "pieces"
@@ -149,11 +152,13 @@ class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
         return super().to_zarr(*args, **options)
 
     def _check(self) -> None:
-        limit = None if _elsewhere.get() else _worker_limit()
-        if limit is None:
+        workers = [] if _elsewhere.get() else _limited_workers()
+        if not workers:
             return
+        limit = int(_SHARE * min(worker["memory_limit"] for worker in workers))
         for one in _pieces_in(self):
             one.check(limit)
+        _check_at_hand(self, workers)
 
     @contextmanager
     def _naming_pieces(self) -> Iterator[None]:
@@ -204,18 +209,48 @@ def _on(scheduler: Any) -> Iterator[None]:
         _elsewhere.reset(token)
 
 
-def _worker_limit() -> int | None:
-    """Returns the bytes that a piece may take on each worker of the client in use, if there is one."""
+def _limited_workers() -> list[dict[str, Any]]:
+    """Returns what the scheduler knows of the workers of the client in use that have limits of memory."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
-        return None
+        return []
     try:
         client = distributed.get_client()
         workers = client.scheduler_info()["workers"].values()
     except ValueError:  # no client
-        return None
-    limits = [worker["memory_limit"] for worker in workers if worker.get("memory_limit")]
-    return int(_SHARE * min(limits)) if limits else None
+        return []
+    return [worker for worker in workers if worker.get("memory_limit")]
+
+
+def _check_at_hand(array: Any, workers: Sequence[dict[str, Any]]) -> None:
+    """Refuses a graph with more in it than workers take before their first tasks.
+
+    Such values arrive with their tasks, which a worker cannot write to disk: above its limit it waits for ever.
+
+    Raises:
+        TooLargeError: with what to do instead.
+    """
+    room = int(sum(_PAUSED * worker["memory_limit"] - _unmanaged(worker) for worker in workers))
+    if _bytes_at_hand(array.dask) <= room:
+        return
+    needed = _bytes_at_hand(array.dask.cull(array.__dask_keys__()))
+    if needed > room:
+        raise TooLargeError(
+            f"expected tensors and arrays of at most {in_units(max(0, room))} in this process, which is what the "
+            f"workers have room for before their first tasks, but got {in_units(needed)}: write them to files "
+            "(mlir_sparse.write) that workers read (from_files), or give workers more memory"
+        )
+
+
+def _unmanaged(worker: dict[str, Any]) -> int:
+    metrics = worker.get("metrics") or {}
+    return max(0, int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0)))
+
+
+def _bytes_at_hand(graph: Any) -> int:
+    layers = [getattr(layer, "mapping", None) for layer in graph.layers.values()]  # others name functions alone
+    tasks = (task for layer in layers if layer is not None for task in layer.values())
+    return sum(int(task.nbytes) for task in tasks if isinstance(task, SparseTensor | np.ndarray))
 
 
 def pieces_of(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import threading
 import zipfile
+import zlib
 from math import prod
 from typing import Any
 
@@ -19,14 +21,55 @@ __all__ = ["members_of"]
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a zip file, before the name and extra field of a member
 
 
+class _Checksum:
+    """The checksum of an array's bytes, which is compared once they have been read in order to the end.
+
+    Ranges may overlap, as those of positions do. Bytes read in another order are not checked.
+
+    Args:
+        expected: what it is in the file.
+        begun: that of what stands before the array.
+        nbytes: the bytes of the array.
+    """
+
+    def __init__(self, expected: int, begun: int, nbytes: int) -> None:
+        self._given = expected, begun, nbytes
+        self._found, self._reached, self._lock = begun, 0, threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return _Checksum, self._given
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Checksum) and self._given == other._given
+
+    def __hash__(self) -> int:
+        return hash(self._given)
+
+    def agrees(self, start: int, data: Array) -> bool:
+        """Returns whether nothing read so far is known to differ from what was written.
+
+        Args:
+            start: the first byte of a range.
+            data: what was read of it.
+        """
+        expected, _, nbytes = self._given
+        with self._lock:
+            if start <= self._reached < start + data.nbytes:
+                self._found = zlib.crc32(data.reshape(-1).view(np.uint8).data[self._reached - start :], self._found)
+                self._reached = start + data.nbytes
+            return self._reached < nbytes or self._found == expected
+
+
 @dataclass(frozen=True, slots=True)
 class _Member:
     """Reads ranges of an array that lies in a file as it would in memory."""
 
     path: str
+    name: str
     offset: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    checksum: _Checksum
 
     def __call__(self, start: int, stop: int) -> Array:
         row = prod(self.shape[1:])
@@ -36,6 +79,11 @@ class _Member:
             found = np.fromfile(file, self.dtype, count)
         if found.size != count:
             raise FileFormatError(f"{self.path}: expected {count - found.size} more numbers, but the file ends")
+        if not self.checksum.agrees(start * row * self.dtype.itemsize, found):
+            raise FileFormatError(
+                f"{self.path}: expected the bytes of {self.name} that were written, but got others by its checksum: "
+                "the file is damaged"
+            )
         return found
 
 
@@ -71,5 +119,7 @@ def _member(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> FileA
     with open(path, "rb") as file:
         file.seek(info.header_offset)
         local = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-    offset = info.header_offset + _LOCAL_HEADER.size + local[-2] + local[-1] + head
-    return FileArray(_Member(path, offset, shape, dtype), shape, dtype)
+        begin = info.header_offset + _LOCAL_HEADER.size + local[-2] + local[-1]
+        file.seek(begin)
+        checksum = _Checksum(info.CRC, zlib.crc32(file.read(head)), prod(shape) * dtype.itemsize)
+    return FileArray(_Member(path, info.filename, begin + head, shape, dtype, checksum), shape, dtype)

@@ -127,7 +127,7 @@ class _Parts(TensorSource):
             others = part.shape[: self.axis] + part.shape[self.axis + 1 :]
             if others != first.shape[: self.axis] + first.shape[self.axis + 1 :]:
                 raise ExtentError(
-                    f"expected parts of shapes like {first.shape}, but got {part.shape} for part {number}"
+                    f"expected parts of shapes like {first.shape}, but got {part.shape} for part {number}, {part!r}"
                 )
             if _without_widths(part.type) != _without_widths(first.type) or part.axis != first.axis:
                 raise DTypeError(
@@ -319,7 +319,7 @@ def _of_file(
                 "but got those of an older version, of which one may be missing without a trace: cut the text anew, or "
                 "give the files as a list, in order"
             )
-        return _of_parts(parts, whole=True)
+        return _of_parts(parts, whole=True, of=f"{name}: ")
     if is_npz(name):
         found = levels_of(name, members_of(name))
         if found is None or found.encoding.batch_rank:
@@ -353,9 +353,9 @@ def _numbered(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
-def _of_parts(parts: Sequence[TensorSource], *, whole: bool = False) -> TensorSource:
+def _of_parts(parts: Sequence[TensorSource], *, whole: bool = False, of: str = "") -> TensorSource:
     if not parts:
-        raise OperandError("expected one part or more, but got none")
+        raise OperandError(f"{of}expected one part or more, but got none")
     check_places(parts, whole=whole)
     return parts[0] if len(parts) == 1 else _Parts(parts)
 
