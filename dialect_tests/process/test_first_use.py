@@ -50,7 +50,7 @@ RARE = (
 )
 # Of the standard library: each takes a millisecond or more, and few programs need it of us.
 RARE_LIBRARIES = (
-    *("_hashlib", "base64", "bz2", "decimal", "difflib", "fractions", "html", "lzma", "pathlib", "secrets"),
+    *("_hashlib", "base64", "bz2", "decimal", "difflib", "fractions", "glob", "html", "lzma", "pathlib", "secrets"),
     *("shutil", "signal", "subprocess", "tempfile", "urllib"),
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
 from collections.abc import Iterator
@@ -27,6 +26,8 @@ def candidates(names: tuple[str, ...]) -> list[str]:
 
 
 def _folders() -> Iterator[str]:
+    import glob  # few programs have a GPU
+
     for entry in dict.fromkeys(sys.path):
         for pattern in _PACKAGED:
             yield from sorted(glob.glob(os.path.join(glob.escape(entry), pattern))) if entry else ()

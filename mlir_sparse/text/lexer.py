@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import cache
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import SyntaxError_
@@ -64,9 +65,19 @@ _NAME = rf"[^\W\d][\w{_ACCENTS}]*"
 # Level types were strings once.
 _STRING = r"""
   | (?P<STRING>"[^"\n]*")"""
-_PLAIN = re.compile(_TOKEN % ("", "", _NAME), re.VERBOSE)
-_BARE_IDS = re.compile(_TOKEN % ("", _STRING, rf"[^\W\d][\w{_ACCENTS}$.]*"), re.VERBOSE)
-_COMPREHENSION = re.compile(_TOKEN % (r"|\#[^\n]*", "", _NAME), re.VERBOSE)
+# What stands for comments, strings and names, by grammar.
+_PLAIN = "", "", _NAME
+_BARE_IDS = "", _STRING, rf"[^\W\d][\w{_ACCENTS}$.]*"
+_COMPREHENSION = r"|\#[^\n]*", "", _NAME
+
+
+@cache
+def _pattern(grammar: tuple[str, str, str]) -> re.Pattern[str]:
+    """Compiles the tokens of a grammar, when a text of it is first read: each takes a millisecond."""
+    return re.compile(_TOKEN % grammar, re.VERBOSE)
+
+
+_pattern(_PLAIN)  # while the package is loaded, so that the first kernel does not wait for it
 
 
 def is_name(text: str) -> bool:
@@ -77,7 +88,7 @@ def is_name(text: str) -> bool:
     """
     if text.isascii():
         return text.isidentifier()
-    match = _PLAIN.fullmatch(text)
+    match = _pattern(_PLAIN).fullmatch(text)
     return match is not None and match.lastgroup == "NAME" and _is_identifier(text)
 
 
@@ -105,7 +116,7 @@ def tokenize(
     ['y', '(', 'i', ')', '+=', '2.5', '']
     """
     tokens: list[Token] = []
-    pattern = _BARE_IDS if bare_ids else _COMPREHENSION if comprehension else _PLAIN
+    pattern = _pattern(_BARE_IDS if bare_ids else _COMPREHENSION if comprehension else _PLAIN)
     offset, text = start, source.text
     while offset < len(text):
         match = pattern.match(text, offset)
