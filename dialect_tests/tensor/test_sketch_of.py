@@ -312,6 +312,19 @@ def test_matrices_with_gaps_and_hubs(name: str) -> None:
     assert sketch_of(A) == Sketch(dense.shape, float(A.nse), _degrees(np.nonzero(stored)))
 
 
+@pytest.mark.parametrize("name", ["DIA", "Banded", "RowIntervals", "PackedLower"])
+@pytest.mark.parametrize("shape", [(1, 900), (900, 1), (900, 900), (40, 700), (700, 40)])
+def test_few_and_many_intervals(name: str, shape: tuple[int, int]) -> None:
+    if name == "PackedLower" and shape[0] != shape[1]:
+        pytest.skip("triangles are square")
+    held, stored = FOREIGN[name]
+    dense = np.where(held(np.ones(shape)), np.random.default_rng(3).random(shape) < 0.2, 0.0)
+    if name == "DIA":  # few diagonals, some of which begin or end within
+        dense = np.where(np.isin(_offsets(dense), [-2, 0, 1, 650, -650]), 1.0, 0.0)
+    A = tensor(dense, name)
+    assert sketch_of(A) == Sketch(shape, float(A.nse), _degrees(np.nonzero(stored(dense))))
+
+
 @crossed(pos=[8, 16, 32, 64], crd=[8, 16, 32, 64], step=[1, 3])
 def test_loose_rows_with_gaps_between_them(pos: int, crd: int, step: int) -> None:
     kind = encoding("LooseCSR", rank=2, pos_width=pos, crd_width=crd)

@@ -35,10 +35,7 @@ struct Runs {
 // A column that is counted, and the counters of a part of the entries.
 struct Counted {
   const char *coordinates;
-  std::uint8_t *counters;
-  Carries *carries;
-  std::int64_t other;     // how far behind a counter the other of its coordinate is, 0 where there is one
-  std::int64_t turn = 0;  // 0 or `other`
+  PartCounters counters;
 };
 
 // Columns that one loop reads, of one width and distance of neighbours: one whose equal coordinates are neighbours, if
@@ -59,13 +56,15 @@ struct Loop {
   }
 };
 
-template <class T, std::size_t N, bool InRuns, bool HasOthers>
+template <class T, std::size_t N, bool InRuns>
 void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
   const std::int64_t stride = loop.stride;
-  // Copies: the compiler takes it that a counter may be anywhere, and would read all else again each time.
+  // Copies, as for `count_by_turns`.
   std::array<Counted, N> counted;
-  for (std::size_t n = 0; n < N; ++n) counted[n] = loop.counted[n][part];
-  for (Counted &one : counted) one.coordinates += from * stride;
+  for (std::size_t n = 0; n < N; ++n) {
+    counted[n] = loop.counted[n][part];
+    counted[n].coordinates += from * stride;
+  }
   const char *rows = InRuns ? loop.in_runs.data + from * stride : nullptr;
   T before = InRuns ? static_cast<T>(loop.runs[part].before) : T{};
   std::int32_t begins[kBlock + 1];
@@ -77,10 +76,9 @@ void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to)
       found += now != before;
       before = now;
     }
-    for (Counted &one : counted) {
+    for (const Counted &one : counted) {
       const auto c = static_cast<std::int64_t>(*reinterpret_cast<const T *>(one.coordinates + place));
-      if (++one.counters[HasOthers ? c + one.turn : c] == 0) add_carry(*one.carries, c, 1);
-      if constexpr (HasOthers) one.turn ^= one.other;
+      if (++one.counters.even[c] == 0) add_carry(*one.counters.carries, c, 1);
     }
   }
   if constexpr (InRuns) {
@@ -89,19 +87,21 @@ void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to)
   }
 }
 
-using AddBlock = void (*)(Loop &, std::size_t, std::int64_t, std::int64_t);
-
-template <class T, std::size_t N, bool InRuns>
-AddBlock block_adder(bool has_others) {
-  return has_others ? add_block<T, N, InRuns, true> : add_block<T, N, InRuns, false>;
+template <class T>
+void count_alone(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
+  const auto [data, counters] = loop.counted[0][part];
+  const auto at = [data = data, stride = loop.stride](std::int64_t k) {
+    return static_cast<std::int64_t>(*reinterpret_cast<const T *>(data + k * stride));
+  };
+  count_by_turns(at, from, to, counters);
 }
 
 template <class T>
-AddBlock block_adder(const Loop &loop, bool has_others) {
+void add_block_of(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
   if (loop.runs.empty())
-    return loop.count == 1 ? block_adder<T, 1, false>(has_others) : block_adder<T, 2, false>(has_others);
-  if (loop.count == 0) return add_block<T, 0, true, false>;
-  return loop.count == 1 ? block_adder<T, 1, true>(has_others) : block_adder<T, 2, true>(has_others);
+    return loop.count == 1 ? count_alone<T>(loop, part, from, to) : add_block<T, 2, false>(loop, part, from, to);
+  if (loop.count == 0) return add_block<T, 0, true>(loop, part, from, to);
+  loop.count == 1 ? add_block<T, 1, true>(loop, part, from, to) : add_block<T, 2, true>(loop, part, from, to);
 }
 
 void add_entries(Loop &loop, std::size_t part, std::int64_t begin, std::int64_t end) {
@@ -109,11 +109,10 @@ void add_entries(Loop &loop, std::size_t part, std::int64_t begin, std::int64_t 
     loop.runs[part].begin = begin;
     loop.in_runs.visit([&](auto at) { loop.runs[part].before = at(begin); });
   }
-  bool has_others = false;
-  for (std::size_t n = 0; n < loop.count; ++n) has_others |= loop.counted[n][part].other != 0;
-  const AddBlock add =
-      with_width(loop.width, [&](auto t) { return block_adder<decltype(t)>(loop, has_others); });
-  for (std::int64_t from = begin; from < end; from += kBlock) add(loop, part, from, std::min(from + kBlock, end));
+  with_width(loop.width, [&](auto t) {
+    for (std::int64_t from = begin; from < end; from += kBlock)
+      add_block_of<decltype(t)>(loop, part, from, std::min(from + kBlock, end));
+  });
 }
 
 Degrees total_of_runs(const Loop &loop, const std::vector<std::int64_t> &begins) {
@@ -183,7 +182,7 @@ std::vector<Degrees> count_columns(const std::vector<Column> &columns) {
     } else {
       ByteCounters &own = counters.emplace_back(extent, parts);
       for (std::size_t part = 0; part < parts; ++part)
-        loop.counted[loop.count].push_back({coordinates.data, own.of_part(part), &own.carries(part), own.other()});
+        loop.counted[loop.count].push_back({coordinates.data, own.part(part)});
       ++loop.count;
     }
   }

@@ -43,12 +43,7 @@ private:
       for (std::int64_t k = 0; k < used; ++k) hashed_.add(coordinates[k], 1);
       return;
     }
-    std::uint8_t *counters = bytes_.of_part(0);
-    const std::int64_t other = bytes_.other();
-    for (std::int64_t k = 0, turn = 0; k < used; ++k, turn ^= other) {
-      const std::int64_t c = coordinates[k];
-      if (++counters[c + turn] == 0) add_carry(bytes_.carries(0), c, 1);
-    }
+    count_by_turns([=](std::int64_t k) { return coordinates[k]; }, 0, used, bytes_.part(0));
   }
 
   bool few_;

@@ -22,18 +22,20 @@ using Carries = std::vector<Carry>;
 // Out of the loops that count: a call there costs as many registers as these need.
 void add_carry(Carries &carries, std::int64_t coordinate, std::int64_t units);
 
+// The counters of a part of the entries: two of each coordinate where there are few, else `odd` is `even`.
+struct PartCounters {
+  std::uint8_t *even, *odd;
+  Carries *carries;
+};
+
 // Counters have a byte each: a million of them stay in the cache. Entries are counted in parts, one by each thread.
-//
-// An addition to a counter waits for the one before it, where neighbours have the same coordinate. Each part has two
-// counters of each coordinate, where they are few, which take turns.
 class ByteCounters {
 public:
   ByteCounters(std::int64_t extent, std::size_t parts);
 
-  std::uint8_t *of_part(std::size_t part) { return of(part * ways_); }
-  // How far behind a counter the other of the same coordinate is; 0 where there is one.
-  std::int64_t other() const { return ways_ > 1 ? extent_ : 0; }
-  Carries &carries(std::size_t part) { return carries_[part]; }
+  PartCounters part(std::size_t part) {
+    return {of(part * ways_), of(part * ways_ + ways_ - 1), &carries_[part]};
+  }
 
   // The degrees by all parts; counters are spent.
   Degrees total();
@@ -48,6 +50,21 @@ private:
   Block block_;
   std::vector<Carries> carries_;
 };
+
+// Counts at(begin) to at(end - 1) by turns: where neighbours have one coordinate, an addition to a counter waits for
+// the one before it. All by value: the compiler takes it that a counter may be anywhere, and would read the rest again.
+template <class At>
+void count_by_turns(At at, std::int64_t begin, std::int64_t end, PartCounters counters) {
+  const auto add = [=](std::int64_t c, std::uint8_t *own) {
+    if (++own[c] == 0) add_carry(*counters.carries, c, 1);
+  };
+  std::int64_t k = begin;
+  for (; k + 1 < end; k += 2) {
+    add(at(k), counters.even);
+    add(at(k + 1), counters.odd);
+  }
+  if (k < end) add(at(k), counters.even);
+}
 
 // Counters of the coordinates that are there, found by hashing.
 class HashedCounters {

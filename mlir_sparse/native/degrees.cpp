@@ -48,7 +48,8 @@ Degrees count_weights(const At &at, const Weight &weight, std::int64_t entries, 
   const auto begins = parts_of(entries, parts);
   ByteCounters counters(extent, parts);
   in_parallel(parts, [&](std::size_t part) {
-    add_weights(at, weight, begins[part], begins[part + 1], counters.of_part(part), counters.carries(part));
+    const PartCounters own = counters.part(part);
+    add_weights(at, weight, begins[part], begins[part + 1], own.even, *own.carries);
   });
   return counters.total();
 }

@@ -23,6 +23,8 @@ __all__ = ["degrees_of_intervals"]
 
 # Counters of all coordinates take no more memory than so many times the values.
 _MOST = 16
+# To sort where an interval begins takes as long as to look at so many coordinates.
+_FEW = 16
 
 
 def degrees_of_intervals(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ...] | None:
@@ -68,10 +70,18 @@ def _inside(first: Sequence[Array], lengths: Array, steps: Sequence[int], shape:
 
 def _of_interval(begins: Array, counts: Array, extent: int) -> AxisSketch:
     """Returns the degrees in a dimension, each interval of which has so many coordinates from a first one on."""
-    filled = counts > 0
-    begins, counts = begins[filled], counts[filled]
-    changes = np.bincount(begins, minlength=extent + 1) - np.bincount(begins + counts, minlength=extent + 1)
-    return AxisSketch(*_native.segment_degrees(np.append(0, np.cumsum(np.cumsum(changes[:-1])))))
+    begins, ends = begins[counts > 0], (begins + counts)[counts > 0]
+    if begins.size == 0:
+        return AxisSketch(0.0, 0.0, 0.0)
+    if _FEW * begins.size < extent:  # degrees change at few coordinates
+        points, places = np.unique(np.concatenate([begins, ends]), return_inverse=True)
+        begins, ends = places[: begins.size], places[begins.size :]
+    else:
+        points = np.arange(extent + 1)
+    changes = np.bincount(begins, minlength=points.size) - np.bincount(ends, minlength=points.size)
+    degrees, lengths = np.cumsum(changes[:-1]), np.diff(points)
+    squares = float((lengths * degrees.astype(np.float64) ** 2).sum())
+    return AxisSketch(float(lengths[degrees > 0].sum()), float(degrees.max()), squares)
 
 
 def _of_weights(coordinates: Array, counts: Array, extent: int) -> AxisSketch:
