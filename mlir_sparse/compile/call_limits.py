@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -11,11 +12,11 @@ from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, TooLargeError
 from mlir_sparse.notation import Assignment
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import shape_text, warn_of_dense
+from mlir_sparse.spec import KernelSpec, shape_text, warn_of_dense
 from mlir_sparse.spec.large_dense_results import MOST_TIMES, SMALL
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["check_static", "fitting", "repeated"]
+__all__ = ["check_static", "fitting", "repeated", "warn_if_large"]
 
 T = TypeVar("T")
 
@@ -86,6 +87,21 @@ def repeated(
         operands = sum(operand_check.value_of("", one).nbytes for one in given)
         warn_of_dense(found.nbytes, operands, statement, instead)
     return found
+
+
+def warn_if_large(spec: KernelSpec, instead: str, values: Mapping[str, Any], extents: Mapping[str, int]) -> None:
+    """Warns of a dense result that is far larger than the operands.
+
+    Args:
+        spec: the statement.
+        instead: the storage that it could have; "" where the user asked for a dense one.
+        values: the operands by name.
+        extents: the extents of the index variables.
+    """
+    if instead:
+        elements = math.prod(extents[index.name] for index in spec.assignment.target.indices)
+        operands = sum(value.nbytes for value in values.values())
+        warn_of_dense(elements * spec.output.dtype.itemsize, operands, spec.assignment, instead)
 
 
 def _is_near(found: np.ndarray[Any, Any], given: tuple[Any, ...]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,12 +11,13 @@ import numpy as np
 
 from mlir_sparse import _native, runtime
 from mlir_sparse.compile import exploring
-from mlir_sparse.compile.call_limits import check_static, fitting, repeated
+from mlir_sparse.compile.call_limits import check_static, fitting, repeated, warn_if_large
 from mlir_sparse.compile.chunked_operands import called_in_chunks, explained_in_chunks, refuse_chosen_way
 from mlir_sparse.compile.compile_options import CompileOptions
 from mlir_sparse.compile.compiled_kernel import Result
 from mlir_sparse.compile.cpu_build import Build, Stage
-from mlir_sparse.compile.direct_calls import DirectCall, for_plan
+from mlir_sparse.compile.direct_calls import DirectCall, for_plan, for_sizes
+from mlir_sparse.compile.entered_lists import account_of_lists, bounds_of_lists, with_entered_lists
 from mlir_sparse.compile.index_operands import made_account
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
 from mlir_sparse.compile.portable_kernel import PortableKernel
@@ -28,7 +28,7 @@ from mlir_sparse.notation import IndexVar, tensors_given
 from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import Lock, cached_property, importing
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents, warn_of_dense
+from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.borders.dask_arrays import has_chunks
@@ -177,7 +177,7 @@ class Kernel(PortableKernel):
         values, extents, build = self._ready(bound, None if target is None else target.shape, given)
         array = None
         if target is None:
-            self._warn_if_large(values, extents)
+            warn_if_large(self.spec, self._settings.instead, values, extents)
         elif operand_check.is_ready(target, values, self.spec.output.dtype):
             # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
             array = np.asarray(target)
@@ -202,8 +202,11 @@ class Kernel(PortableKernel):
         self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
     ) -> DirectCall | None:
         """Returns what further calls with such operands take."""
-        direct = self._direct(build, values, extents, result)
-        return None if direct is None else for_plan(direct, self._own_limits, self._plans.known)
+        direct, plan = self._direct(build, values, extents, result), self._plans.known
+        bounds = bounds_of_lists(build.spec, values) if plan is None else ()
+        if direct is None or bounds:
+            return None if direct is None else for_sizes(direct, self._own_limits, bounds)
+        return for_plan(direct, self._own_limits, plan)
 
     def _direct(
         self, build: Build, values: Mapping[str, Value], extents: Mapping[str, int], result: Value
@@ -216,14 +219,6 @@ class Kernel(PortableKernel):
     @property
     def _own_limits(self) -> _native.Limits | None:
         return self._limits if self.threads is not None or self.deterministic else None
-
-    def _warn_if_large(self, values: Mapping[str, Value], extents: Mapping[str, int]) -> None:
-        if self._settings.instead:
-            elements = math.prod(extents[index.name] for index in self.spec.assignment.target.indices)
-            operands = sum(value.nbytes for value in values.values())
-            warn_of_dense(
-                elements * self.spec.output.dtype.itemsize, operands, self.spec.assignment, self._settings.instead
-            )
 
     def _ready(
         self,
@@ -242,8 +237,9 @@ class Kernel(PortableKernel):
         for value in values.values():
             if isinstance(value, SparseTensor) and is_plain(value.encoding):
                 runtime.operand_of(value)
-        kinds = tuple(map(operand_check.type_of, values.values()))
-        build = self._build_for(kinds, None if as_written else self._plans.way(tuple(values.values())))
+        way = None if as_written else self._plans.way(tuple(values.values()))
+        values = with_entered_lists(self.spec, way, values)
+        build = self._build_for(tuple(map(operand_check.type_of, values.values())), way)
         return values, build.spec.named(extents, shapes), build
 
     def assemble(self, /, *operands: Any, **named: Any) -> Value:
@@ -383,15 +379,16 @@ class Kernel(PortableKernel):
             given = self.bound(operands, named)
             told = explained_in_chunks(self.spec.assignment, dict(self.spec.inputs), given, self._options)
             return ShownText(told)
-        if (operands or named) and self._settings.optimize != "off":
-            return self.planned(self._settings.optimize, self._data_of(operands, named)).explain()
-        if operands or named:
-            self.bound(operands, named)  # refuses what a call would; the plan is the statement as it is written
+        bound = self.bound(operands, named) if operands or named else None  # which refuses what a call would
+        if bound is not None and self._settings.optimize != "off":
+            found = self.planned(self._settings.optimize, self._data_of(operands, named))
+            return ShownText(found.explain() + account_of_lists(found.spec, bound))
         with importing():
             from mlir_sparse.compile.explain_build import explained  # for readers only
 
         told = explained(self._declared, self.threads, self.account, deterministic=self.deterministic)
-        return ShownText(told + made_account(self.spec.assignment))
+        lists = "" if bound is None else account_of_lists(self.spec, bound)
+        return ShownText(told + made_account(self.spec.assignment) + lists)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec})"

@@ -30,6 +30,7 @@ __all__ = [
     "stores_padding",
     "why_converted",
     "why_not_inserted",
+    "with_dense_root",
 ]
 
 _COMPRESSED = LevelType(LevelFormat.COMPRESSED)
@@ -200,6 +201,18 @@ def ordered_as(kind: TensorType, dims: tuple[int, ...]) -> TensorType:
     """Returns the type with plain storage whose levels have the given order of dimensions."""
     assert kind.encoding is not None
     return replace(kind, encoding=_plain(kind.encoding.dim_names, dims, kind.encoding))
+
+
+def with_dense_root(encoding: Encoding) -> Encoding:
+    """Returns plain storage with the same order of levels, of which the outermost is dense and the others lists.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> with_dense_root(encoding("DCSR")) == encoding("CSR")
+    True
+    """
+    kinds = (_DENSE, *[_COMPRESSED] * (encoding.dim_rank - 1))
+    levels = tuple(LevelSpec(Dim(dim), kind) for dim, kind in zip(encoding.level_order, kinds, strict=True))
+    return Encoding(encoding.dim_names, levels).with_widths(encoding.pos_width, encoding.crd_width)
 
 
 # Cached: each order of the loops needs it for each operand, and a new encoding is verified.
