@@ -16,6 +16,7 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.statement_cases import matrix, vector
 from mlir_sparse._search import product_key
+from mlir_sparse.encoding import PatternSketch
 from mlir_sparse.notation import Access, AffineSubscript, Call, IndexVar, parse, with_explicit_sums
 from mlir_sparse.plan.algebra import statement_parts
 from mlir_sparse.plan.algebra.choose_rewriting import choose_rewriting
@@ -185,8 +186,9 @@ def test_prices_are_those_of_ways_but_for_a_few_per_cent() -> None:
     for text in ("y(i) = A(i,j) * B(j,k) * x(k)", "s = A(i,j) * A(j,k) * A(k,i)", "s = A(i,j) * A(i,k) * A(i,l)"):
         ways = ways_of(text, {name: facts[name] for name in ms.parse(text).inputs})
         (way,) = ways.cheapest()
+        assert ways.has_price
         assert ways.price == pytest.approx(way.nanoseconds, rel=0.05)
-    assert ways_of("y(i) = (A(i,j) + B(i,j)) * x(j)", {name: facts[name] for name in "ABx"}).price is None
+    assert ways_of("y(i) = (A(i,j) + B(i,j)) * x(j)", {name: facts[name] for name in "ABx"}).has_price is False
 
 
 @pytest.mark.parametrize("largest", [0, 2000])
@@ -199,8 +201,26 @@ def test_symmetric_ways_are_chosen_as_if_others_were_written(
     facts = {"A": replace(matrix(20_000, 20_000, 20, largest=largest), symmetric=True)}
     statement = with_explicit_sums(parse(text))
     chosen = choose_rewriting(statement, facts)
-    monkeypatch.setattr(StatementWays, "price", None)
+    monkeypatch.setattr(StatementWays, "has_price", False)
     assert choose_rewriting(statement, facts) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "searches"),
+    [
+        ("s = A(i,j) * A(i,k) * A(i,l)", 1),  # the same for any matrix
+        ("s = A(i,j) * A(j,k) * A(k,i)", 2),  # and that of other ways, for their price alone
+    ],
+)
+def test_graphs_are_searched_for_a_price_where_it_decides(
+    text: str, searches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To see that a graph is its own transpose takes nothing that loops do not."""
+    facts = matrix(20_000, 20_000, 3)
+    graph = replace(facts.sketch, pattern=PatternSketch(1.0, {3: 1.0}, of_one_value=True))
+    searched = recorded(monkeypatch, statement_parts.Statement, "search")
+    choose_rewriting(with_explicit_sums(parse(text)), {"A": replace(facts, sketch=graph, symmetric=True)})
+    assert len(searched) == searches
 
 
 def test_no_part_is_written_of_ways_that_take_longer_by_a_search_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,7 +137,7 @@ class Statement(PartStore):
             kept: the variables of its result.
             into_array: whether its result is an array although loops could leave elements out.
         """
-        search = self.search(term.factors, kept, into_array=into_array)
+        search = self._searched(term.factors, kept, into_array=into_array)
         self.priced = term.factors, search
         return search.best(search.whole).nanoseconds
 

@@ -208,14 +208,18 @@ class StatementWays:
         return self._first.statement.time(factors, self._kept, array=self._into_array)
 
     @property
-    def price(self) -> float | None:
-        """Returns the time of the cheapest way by a search alone, that writes no part; None for several products.
+    def has_price(self) -> bool:
+        """Returns whether a search alone finds the time of the cheapest way: that of one product of tensors."""
+        term, *others = self._first.terms
+        return not others and self._plain and bool(term.bound) and all(map(variables_of, term.factors))
+
+    @property
+    def price(self) -> float:
+        """Returns the time of the cheapest way by a search alone, that writes no part, where it has a price.
 
         What is written takes as long, but for a few per cent: parts have an order there.
         """
-        (term, *others), statement = self._first.terms, self._first.statement
-        if others or not self._plain or not term.bound or not all(variables_of(factor) for factor in term.factors):
-            return None
+        term, statement = self._first.terms[0], self._first.statement
         return statement.price(term, self._kept & variables_of(term), into_array=self._into_array)
 
     def cheapest(self) -> Iterator[StatementWay]:

@@ -51,8 +51,10 @@ def cheapest_ways(
         return
     checks = _time_of_checks(names, facts)
     few = len(read) <= _FEW
-    price = ways.price if few else None
-    plain = _sorted(ways, every) if few and (price is None or checks >= _SURELY * price) else []
+    has_price = few and ways.has_price
+    # Where checks take nothing nobody needs the price, which takes a search.
+    dear = not has_price or (checks > 0 and checks >= _SURELY * ways.price)
+    plain = _sorted(ways, every) if few and dear else []
     if checks < _WORTH * (plain[0].nanoseconds if plain else ways.as_written):
         found = _sorted(_ways_with(names, facts, ways), every)[0]
         if not found.parts.reads_transposes:
@@ -60,7 +62,7 @@ def cheapest_ways(
         else:
             checked = _checked(found, names, checks)
             alone = not few and checks <= _SMALL * found.nanoseconds
-            alone = alone or (price is not None and checked.nanoseconds < _SURELY * price)
+            alone = alone or (has_price and checked.nanoseconds < _SURELY * ways.price)
             plain = plain if plain or alone else _sorted(ways, every)
             if alone or checked.nanoseconds < _WORTH * plain[0].nanoseconds:
                 yield checked
