@@ -13,6 +13,8 @@ import scipy.sparse as sp
 import mlir_sparse as ms
 from mlir_sparse import _native
 from mlir_sparse.runtime.thread_limit import within
+from mlir_sparse.tensor.borders.foreign_parts import Entries, Lines
+from mlir_sparse.tensor.borders.known_forms import shared_tensor
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 2)]
 
@@ -202,3 +204,25 @@ def test_threads_that_meet_classes_for_the_first_time() -> None:
     for one in running:
         one.join()
     assert not failures
+
+
+def test_extents_are_integers_of_pythons() -> None:
+    """pydata's GCXS has a shape of NumPy's integers, if it was given one."""
+    rows, size = sp.csr_array(np.eye(4)), np.int64(4)
+    ms.tensor(rows)
+    ms.tensor(sp.bsr_array(np.eye(4), blocksize=(2, 2)))
+    blocks = sp.bsr_array(np.eye(4), blocksize=(2, 2))
+    torch: Any = pytest.importorskip("torch")
+    listed_once = torch.eye(4, dtype=torch.float64).to_sparse()
+    ms.tensor(listed_once)
+    given = [
+        Lines("CSR", (size, size), rows.indptr, rows.indices, rows.data),
+        Lines("BSR", (size, size), blocks.indptr, blocks.indices, blocks.data),
+        Entries((size, size), listed_once._indices().numpy(), listed_once._values().numpy()),
+    ]
+    for one in given:
+        made = shared_tensor(one)
+        assert made is not None
+        assert [type(extent) for extent in (*made.shape, *made.storage.level_sizes)] == [int] * (
+            2 + len(made.storage.level_sizes)
+        )

@@ -58,7 +58,7 @@ class Lines(NamedTuple):
 
     Args:
         format: CSR, CSC, BSR or BSC.
-        shape: the extents, integers of Python's.
+        shape: the extents.
         positions: the positions of each line, of columns for CSC and BSC.
         coordinates: the coordinates; unused capacity may follow.
         values: the values, of blocks of shape (entries, height, width).
@@ -94,7 +94,7 @@ class Entries(NamedTuple):
     """A list of entries of another library, as it has them.
 
     Args:
-        shape: the extents, integers of Python's.
+        shape: the extents.
         indices: the coordinates: an array of shape (rank, entries), or (entries, rank) if interleaved; or a tuple of an
             array a dimension.
         values: the values.

@@ -60,13 +60,14 @@ def shared_tensor(given: Given) -> Any:
 
 
 def _lines(given: Lines) -> SparseTensor | None:
-    name, shape, positions, coordinates, values, _ = given
+    name, extents, positions, coordinates, values, _ = given
+    shape = tuple(map(int, extents))  # of some libraries' arrays they are NumPy's integers
     block = values.shape[1:]
     form = _forms.get((name, positions.dtype, coordinates.dtype, values.dtype, block))
     if form is None or len(shape) != 2 or max(shape) > _LONGEST:
         return None
     if block:
-        return _blocks(given, form)
+        return _blocks(given, shape, form)
     sizes = shape if form.by_rows else (shape[1], shape[0])
     found = _native.share_rows(positions, coordinates, values, *sizes)
     if found is None:
@@ -76,9 +77,9 @@ def _lines(given: Lines) -> SparseTensor | None:
     return SparseTensor._from_parts(shape, storage, form.dtype)
 
 
-def _blocks(given: Lines, form: _Form) -> SparseTensor | None:
+def _blocks(given: Lines, shape: tuple[int, ...], form: _Form) -> SparseTensor | None:
     """Returns blocks that fill the matrix: what reaches beyond its edge is looked at."""
-    _, shape, positions, coordinates, values, _ = given
+    _, _, positions, coordinates, values, _ = given
     if len(values.shape) != 3 or not values.flags.c_contiguous:
         return None
     (rows, row_rest), (columns, column_rest) = map(divmod, shape, values.shape[1:])
@@ -96,9 +97,10 @@ def _blocks(given: Lines, form: _Form) -> SparseTensor | None:
 
 
 def _entries(given: Entries) -> SparseTensor | None:
-    shape, indices, values, interleaved, _, _ = given
+    extents, indices, values, interleaved, _, _ = given
     if type(indices) is tuple:
         return None
+    shape = tuple(map(int, extents))
     rank = len(shape)
     form = _forms.get((rank, interleaved, indices.dtype, values.dtype))  # type: ignore[union-attr]  # as it is
     if form is None or max(shape) > _LONGEST:
