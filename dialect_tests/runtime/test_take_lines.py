@@ -88,3 +88,14 @@ def test_rows_that_exceed_narrow_positions_have_wide_ones() -> None:
     found = ms.evaluate("C(i,j) = A(P(i), j)", A=A, P=P, out="CSR")
     assert found.nse == 200_000
     np.testing.assert_array_equal(ms.evaluate("s = C(i,j)", C=found), 200_000)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSR"])
+@pytest.mark.parametrize(("text", "low", "right"), [("A(i,i)", 0, 0), ("A(i+2,i+1)", 2, 1), ("A(i+1,i+4)", 1, 4)])
+def test_diagonals_are_taken_at_their_places(storage: str, text: str, low: int, right: int) -> None:
+    draw = np.random.default_rng(low)
+    dense = np.where(draw.random((30, 30)) < 0.5, draw.random((30, 30)), 0)
+    expected = np.diagonal(dense, right - low)[min(low, right) :]
+    found = ms.evaluate(f"y(i) = {text}", A=ms.tensor(dense, storage))
+    array = found.to_numpy() if isinstance(found, ms.SparseTensor) else np.asarray(found)
+    np.testing.assert_array_equal(array, expected)

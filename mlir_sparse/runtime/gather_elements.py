@@ -15,7 +15,7 @@ import numpy as np
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import Gathered, IndexSum, Place
-from mlir_sparse.runtime.take_lines import check_range, lines_of_matrix, rows_of_array
+from mlir_sparse.runtime.take_lines import check_range, diagonal_of_matrix, lines_of_matrix, rows_of_array
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.matched_keys import matched_keys
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -55,7 +55,8 @@ def pick_elements(
     if not isinstance(value, SparseTensor):
         taken = rows_of_array(value, name, places, arrays, out)
     elif encoding is not None:
-        taken = lines_of_matrix(value, name, places, arrays, encoding)
+        taken = diagonal_of_matrix(value, places, extents, encoding)
+        taken = lines_of_matrix(value, name, places, arrays, encoding) if taken is None else taken
     if taken is not None:
         return taken
     for axis, place in enumerate(places):
@@ -138,8 +139,11 @@ def _solve(place: IndexSum, column: Array, extents: Mapping[str, int], columns: 
         keep &= column == place.constant
         return
     ((coefficient, variable),) = place.terms
-    found, rest = np.divmod(column - place.constant, coefficient)
-    keep &= (rest == 0) & (found >= 0) & (found < extents[variable])
+    found = column - place.constant if place.constant else column
+    if coefficient != 1:
+        found, rest = np.divmod(found, coefficient)
+        keep &= rest == 0
+    keep &= (found >= 0) & (found < extents[variable])
     known = columns.setdefault(variable, found)
     if known is not found:
         keep &= known == found

@@ -14,11 +14,12 @@ from mlir_sparse.errors import CoordinatesError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import Gathered, IndexSum, Pick, Place
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
-from mlir_sparse.tensor.matrix_lines import line_order, lines_at
+from mlir_sparse.tensor.create import tensor
+from mlir_sparse.tensor.matrix_lines import entries_at, line_order, lines_at
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.shifted_names import shifted_gather_of
 
-__all__ = ["check_range", "lines_of_matrix", "repeated_rows", "rows_of_array", "taken_shape"]
+__all__ = ["check_range", "diagonal_of_matrix", "lines_of_matrix", "repeated_rows", "rows_of_array", "taken_shape"]
 
 Array = np.ndarray[Any, Any]
 Value = Array | SparseTensor
@@ -170,6 +171,36 @@ def lines_of_matrix(
                 value = value.convert("CSC" if axis else "CSR")
             value = lines_at(value, axis, _signed(arrays[place.tensor]).astype(np.int64))
     return value.convert(storage)
+
+
+def diagonal_of_matrix(
+    value: SparseTensor, places: Sequence[Place], extents: Mapping[str, int], storage: Encoding
+) -> SparseTensor | None:
+    """Returns a diagonal of a sparse matrix whose lines are found by number; None for other tensors and subscripts.
+
+    Args:
+        value: the matrix.
+        places: a subscript for each dimension.
+        extents: the extent of each variable.
+        storage: the encoding of the result.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> matrix = tensor([[1.0, 2.0], [0.0, 3.0]], "CSR")
+    >>> along = IndexSum(((1, "i"),))
+    >>> diagonal_of_matrix(matrix, [along, along], {"i": 2}, encoding("SparseVector")).to_numpy().tolist()
+    [1.0, 3.0]
+    """
+    match places:
+        case [IndexSum(((1, one),), low), IndexSum(((1, other),), right)] if one == other:
+            if line_order(value.encoding) is None:
+                return None
+        case _:
+            return None
+    rows, columns = value.shape
+    along = np.arange(max(0, -low, -right), max(0, min(extents[one], rows - low, columns - right)))
+    found = entries_at(value, along + low, along + right)
+    kept = np.flatnonzero(found >= 0)
+    return tensor(((along[kept],), value.storage.values[found[kept]]), storage, shape=(extents[one],))
 
 
 def _line_variable(place: Place) -> str:

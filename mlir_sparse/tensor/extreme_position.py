@@ -28,8 +28,7 @@ def position(value: Array | SparseTensor, greatest: bool) -> Array:
     coordinates, values = value.convert("COO" if value.ndim > 1 else "SparseVector").to_coo()
     if not len(values):
         return found
-    order = np.lexsort(coordinates[::-1])
-    rows, columns, values = coordinates[:-1, order], coordinates[-1, order].astype(np.int64), values[order]
+    rows, columns = coordinates[:-1], coordinates[-1].astype(np.int64)  # in order, as they are listed
     starts = np.flatnonzero(np.r_[True, np.any(rows[:, 1:] != rows[:, :-1], axis=0)])
     # A vector has one row, without coordinates.
     found[tuple(rows[:, starts]) or ...] = _first(columns, values, starts, value.shape[-1], greatest)
