@@ -15,7 +15,8 @@ distributed = pytest.importorskip("benchmarks.distributed")
 def test_walls_and_bytes_are_measured(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlir_sparse.dask.image_operands.TASK_NBYTES", 0)
     small, skewed = distributed.grid(60), distributed.power_law(2000, 30_000)
-    found = [*measured.statements(cluster, small, skewed, rounds=1), measured.page_rank(cluster, 20_000, rounds=1)]
+    found = [*measured.statements(cluster, small, skewed, small, rounds=1)]
+    found.append(measured.page_rank(cluster, 20_000, rounds=1))
     assert len(found) == 6
     assert all(one.two > 0 and one.one > 0 and one.busy_ratio > 0 for one in found)
     assert 0 < measured.slow_worker(cluster, pieces=4, seconds=0.02, rounds=1) < 100

@@ -166,14 +166,15 @@ def figures(scale: int = 1) -> list[Figure]:
 
 def figures_of_two(scale: int = 1) -> list[Figure]:
     """Measures two workers beside one process with two threads; a scale above 1 divides the sizes."""
-    lattice, skewed = grid(1200 // scale), power_law(400_000 // scale, 16_000_000 // scale)
+    lattice, large = grid(1200 // scale), grid(2000 // scale)
+    skewed = power_law(400_000 // scale, 16_000_000 // scale)
     with cluster_of_two() as client:
         found = [
             Figure("bytes between workers / images they lack", transferred(client, lattice), 1.01),
             Figure("one of two workers at half speed / both at full", slow_worker(client), 1.5),
         ]
         for walls, bound in [
-            *((one, 1.25) for one in statements(client, lattice, skewed)),
+            *((one, 1.25) for one in statements(client, lattice, skewed, large)),
             (page_rank(client, 50_000_000 // scale), 1.5),
         ]:
             found.append(Figure(f"{walls.name}: wall of two workers / one", walls.ratio, bound))
