@@ -117,6 +117,18 @@ def test_tasks_of_images_are_small() -> None:
     assert max(len(pickle.dumps(task)) for task in tasks.values()) < 1200
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_two_pieces_of_a_grid_are_sent_half_and_the_lines_beside_it(chunked: bool) -> None:
+    lines = 64 * 4096
+    grid = sp.diags_array([np.full(lines, 1.0)] * 5, offsets=[0, -1, 1, -64, 64], shape=(lines, lines)).tocsr()
+    A, v = msd.from_tensor(ms.tensor(grid), pieces=2), np.arange(float(lines))
+    given = da.from_array(v, chunks=A.chunks[:1]) if chunked else v
+    found = ms.evaluate("y(i) = A(i,j) * x(j)", A=A, x=given)
+    keys = [key[0] for key in dict(found.dask) if isinstance(key, tuple)]
+    assert any(str(name).endswith("-send" if chunked else "-image") for name in keys)
+    np.testing.assert_array_equal(found.compute(scheduler="synchronous"), grid @ v)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.int8, np.complex64, bool])
 @pytest.mark.parametrize(("shape", "axis"), [((60,), 0), ((60, 5), 0), ((5, 60), 1), ((3, 60, 4), 1), ((0, 4), 0)])
 def test_offered_lines_are_those_of_the_chunk_here_and_elsewhere(dtype: Any, shape: Any, axis: int) -> None:

@@ -38,8 +38,11 @@ from mlir_sparse.tensor.chosen_lines import entries_of_each_line
 
 __all__ = ["TASK_NBYTES", "SentImage", "images_sent", "tasks_of_divisions"]
 
-_WORTHWHILE = 0.5
-"""The part of an operand that pieces read in the mean, above which they are sent all of it."""
+_WORTHWHILE = 0.6
+"""The part of an operand that pieces read in the mean, above which they are sent all of it.
+
+Of two pieces of a grid each reads half, and the lines beside it.
+"""
 _ALL = 0.99
 """The part of a chunk in an image, from which the chunk is sent as it is."""
 TASK_NBYTES = 64 << 10
