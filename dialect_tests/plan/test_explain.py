@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import mlir_sparse as ms
@@ -217,3 +218,15 @@ def test_how_streams_and_task_graphs_may_cut_a_statement_is_told() -> None:
     told = ms.compile("y(j) = A(i,j) * x(i)", A=CSR, x=VECTOR, semiring="min_plus").explain()
     assert "  along i: axis 0 of A, axis 0 of x; results are combined by min\n" in told
     assert "\npieces\n  none: there are no loops" in explained("a = 2 * b", b="f64[]")
+
+
+def test_of_equal_orders_the_one_that_meets_least_is_taken() -> None:
+    """A list met outside leaves less to go over than one met inside."""
+    text = "O(i,l) = T(i,j,k) * S(l,j,k)"
+    told = explained(text, "CSR", T="f64[?,?,?] CSF", S="f64[?,?,?] CSF")
+    (order,) = lines_with(told, "loop order: ")
+    assert order == "i, j, k, l; no dearer than i, j, l, k with S converted, and meets fewer coordinates of lists"
+    draw = np.random.default_rng(0)
+    T, S = (np.where(draw.random((9, 7, 5)) < 0.3, draw.random((9, 7, 5)), 0) for _ in "TS")
+    found = ms.evaluate(text, T=ms.tensor(T, "CSF"), S=ms.tensor(S, "CSF"), out="CSR")
+    np.testing.assert_allclose(found.to_numpy(), np.einsum("ijk,ljk->il", T, S), rtol=1e-13)

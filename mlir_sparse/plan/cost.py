@@ -30,7 +30,7 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.spec import vanishes
 
-__all__ = ["CONVERSION", "conversion_cost", "entries", "nest_cost", "steps_in", "trip_counts"]
+__all__ = ["CONVERSION", "conversion_cost", "entries", "meetings_in", "nest_cost", "steps_in", "trip_counts"]
 
 EXTENT = 1000.0
 FANOUT = 10.0
@@ -72,6 +72,22 @@ def steps_in(order: tuple[IndexVar, ...], counts: Mapping[IndexVar, float]) -> f
     for variable in order:
         steps *= counts[variable]
         total += steps
+    return total
+
+
+def meetings_in(order: tuple[IndexVar, ...], counts: Mapping[IndexVar, float], payload: Expr, types: Types) -> float:
+    """Returns how many coordinates the loops of an order meet in lists that they go over together.
+
+    Args:
+        order: the loops, outermost first.
+        counts: the number of iterations of each for one of those around it.
+        payload: the computation.
+        types: the types of its operands.
+    """
+    total, steps = 0.0, 1.0
+    for variable in order:
+        total += steps * _met(payload, variable, types)
+        steps *= counts[variable]
     return total
 
 
@@ -127,6 +143,32 @@ def _chosen(node: Expr, variable: IndexVar, types: Types) -> float | None:
 def _united(nodes: list[Expr], variable: IndexVar, types: Types) -> float | None:
     found = [c for c in (_count(node, variable, types) for node in nodes) if c is not None]
     return sum(found) if found else None
+
+
+def _met(payload: Expr, variable: IndexVar, types: Types) -> float:
+    """Returns the sum of the lists of a variable that products have two of or more; 0 where none has."""
+    most = 0.0
+    for node in walk(payload):
+        if isinstance(node, Binary) and node.op is BinaryOp.MUL:
+            lists = [access for access in _factors(node) if _lists(access, variable, types)]
+            if len(lists) > 1:
+                most = max(most, sum(_steps(types[one.tensor], one.subscripts.index(variable)) for one in lists))
+    return most
+
+
+def _factors(node: Expr) -> list[Access]:
+    if isinstance(node, Binary) and node.op is BinaryOp.MUL:
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node] if isinstance(node, Access) else []
+
+
+def _lists(access: Access, variable: IndexVar, types: Types) -> bool:
+    """Returns whether a tensor lists the coordinates of a variable."""
+    encoding = types[access.tensor].encoding
+    if encoding is None or variable not in access.subscripts or not encoding.is_permutation:
+        return False
+    level = encoding.level_order.index(access.subscripts.index(variable))
+    return encoding.levels[level].type.functions.iteration is Iteration.POSITION
 
 
 # Cached: each order of the loops needs it for each loop.

@@ -49,6 +49,7 @@ class LoopChoice:
         storage: the encoding that the loops insert into; None for a dense result.
         in_order: whether the sparsifier must keep this order.
         cost: estimated loop steps, conversions included.
+        meetings: how many coordinates of lists loops meet, by estimate.
         reasons: the reason for each conversion.
         otherwise: for each conversion, the cost without it.
         order_reason: the reason for this order; empty if there is no other.
@@ -59,6 +60,7 @@ class LoopChoice:
     storage: Encoding | None
     in_order: bool
     cost: float
+    meetings: float = 0.0
     reasons: tuple[str, ...] = ()
     otherwise: tuple[str, ...] = ()
     order_reason: str = ""

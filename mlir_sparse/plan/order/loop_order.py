@@ -16,7 +16,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, replace_accesses
-from mlir_sparse.plan.cost import conversion_cost, entries, steps_in, trip_counts
+from mlir_sparse.plan.cost import conversion_cost, entries, meetings_in, steps_in, trip_counts
 from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
 from mlir_sparse.plan.order.scattered_masks import scattered_in
 from mlir_sparse.plan.order.storage_choice import (
@@ -59,8 +59,8 @@ def choose_loops(
     search = _Search.of(nest, types)
     orders = filter(nest.accumulates, islice(permutations(nest.variables + nest.reductions), _MOST_ORDERS))
     found = [choice for order in orders if (choice := _evaluate(search, order)) is not None]
-    # `min` returns the first of equals: the order of the text.
-    best = min(found, key=lambda choice: choice.cost, default=None)
+    # Of equals the one that meets least; of these `min` returns the first: the order of the text.
+    best = min(found, key=lambda choice: (choice.cost, choice.meetings), default=None)
     if best is None:
         return None
     why = None
@@ -133,6 +133,8 @@ def _order_reason(best: LoopChoice, found: list[LoopChoice]) -> str:
         return "the only one that can insert into the result" if len(best.order) > 1 else ""
     second = min(others, key=lambda choice: choice.cost)
     if second.cost == best.cost:
+        if second.meetings > best.meetings:
+            return f"no dearer than {_order(second)}, and meets fewer coordinates of lists"
         return f"as in the text, no dearer than {_order(second)}"
     first = f"the cheapest of {len(found)} by estimate, at {best.cost:,.0f}"
     return f"{first}; next {_order(second)}, at {second.cost:,.0f}"
@@ -259,7 +261,8 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
     if nest.sparse and not _injective(nest, order):
         scattered = scattered_in(order, nest.reductions, work.payload, work.types)
         cost *= _WORKSPACE if scattered is None else _SCATTERED
-    return LoopChoice(order, work.conversions, storage, work.in_order, cost + (output_cost + work.cost))
+    met = meetings_in(order, work.trip_counts, work.payload, work.types)
+    return LoopChoice(order, work.conversions, storage, work.in_order, cost + (output_cost + work.cost), met)
 
 
 def _kept(conversions: Mapping[Access, TensorType], types: Mapping[str, TensorType]) -> float:
