@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -239,6 +240,39 @@ def test_what_is_kept_for_results_to_come_is_bounded_and_reads_as_new() -> None:
     _native.drop_kept()
     assert _native.kept_bytes() == 0
     assert (part == 7).all()
+
+
+_FAR_RESERVED = """
+import resource, sys
+import numpy as np
+from mlir_sparse import _native
+
+limit = int(sys.argv[1])
+if limit:
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+byte = np.dtype(np.uint8)
+
+
+def used(length, begin=0):
+    block = _native.trim(_native.reserve(3 << 30, byte), length, begin)
+    block[:] = 1
+    assert block.size == length
+    del block
+    return _native.kept_bytes() >> 20
+
+
+print(used(64 << 20), used(70 << 20, 1 << 30), used(2 << 20))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count addresses as memory")
+def test_pages_of_results_in_far_larger_reservations_are_kept() -> None:
+    """But for a small part of one, and where addresses are limited."""
+    mode = Path("/proc/sys/vm/overcommit_memory").read_text().strip()
+    for limit, kept in ((0, "64 70 0" if mode != "2" else "0 0 0"), (16 << 30, "0 0 0")):
+        command = [sys.executable, "-c", _FAR_RESERVED, str(limit)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout.strip() == kept, done.stderr[-2000:]
 
 
 def test_rows_without_entries_are_empty_in_memory_that_was_used_before() -> None:

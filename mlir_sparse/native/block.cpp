@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -12,6 +13,7 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #define MLIR_SPARSE_MAPS 1
 #endif
@@ -34,8 +36,28 @@ constexpr std::size_t kMostKept = std::size_t{1} << 28;
 constexpr std::size_t kKeptBlocks = 32;
 // Up to this size a kept block is cleared for reuse; larger zeroed blocks are faster from the system.
 constexpr std::size_t kCleared = std::size_t{1} << 23;
-// Addresses cost nothing, but a system with a limit on them may run out.
-constexpr std::size_t kMostAddresses = std::size_t{1} << 30;
+// Addresses cost nothing, but where there is a limit on them a process may run out: the most of a block that is kept.
+constexpr std::size_t kFewAddresses = std::size_t{1} << 30, kManyAddresses = std::size_t{1} << 35;
+// Many are kept only for a block that uses this part of them: a process has addresses for so many times its memory.
+constexpr std::size_t kUsedPart = 256;
+
+// Whether the system counts addresses that have no pages as memory, as it does without overcommitting it.
+bool counts_addresses() {
+#ifdef __linux__
+  std::ifstream mode("/proc/sys/vm/overcommit_memory");
+  return mode.get() == '2';
+#else
+  return true;
+#endif
+}
+
+std::size_t most_addresses() {
+  static const bool counted = counts_addresses();
+  rlimit limit{};
+  // A limit may be set at any time.
+  return counted || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY ? kFewAddresses
+                                                                                         : kManyAddresses;
+}
 
 struct Kept {
   void *data;
@@ -58,8 +80,7 @@ class Store {
         best = block;
     if (best == blocks_.end()) return false;
     found = *best;
-    used_ -= best->used();
-    blocks_.erase(best);
+    forget(best);
     return true;
   }
 
@@ -69,10 +90,10 @@ class Store {
       std::lock_guard<std::mutex> lock(mutex_);
       blocks_.push_back(block);
       used_ += block.used();
-      while (used_ > kMostKept || blocks_.size() > kKeptBlocks) {  // the oldest first
-        used_ -= blocks_.front().used();
-        dropped.push_back(blocks_.front());
-        blocks_.erase(blocks_.begin());
+      addresses_ += block.bytes;
+      while (used_ > kMostKept || blocks_.size() > kKeptBlocks || addresses_ > 2 * kManyAddresses) {
+        dropped.push_back(blocks_.front());  // the oldest first
+        forget(blocks_.begin());
       }
     }
     for (const Kept &old : dropped) munmap(old.data, old.bytes);
@@ -82,7 +103,7 @@ class Store {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const Kept &old : blocks_) munmap(old.data, old.bytes);
     blocks_.clear();
-    used_ = 0;
+    used_ = addresses_ = 0;
   }
 
   std::size_t used() {
@@ -93,9 +114,15 @@ class Store {
   std::mutex &mutex() { return mutex_; }
 
  private:
+  void forget(std::vector<Kept>::iterator block) {
+    used_ -= block->used();
+    addresses_ -= block->bytes;
+    blocks_.erase(block);
+  }
+
   std::mutex mutex_;
   std::vector<Kept> blocks_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, addresses_ = 0;
 };
 
 // Never freed: blocks may be released while the process ends.
@@ -178,7 +205,7 @@ Block::Block(std::size_t wanted, bool zeroed, Pages pages)
     end_ = std::max(addresses, found.end);
     mapped_ = true;
     // A block that `take` would not find again is not kept.
-    keeps_ = addresses <= kMostAddresses && !(zeroed && wanted > kCleared);
+    keeps_ = addresses <= most_addresses() && !(zeroed && wanted > kCleared);
     return;
   }
 #endif
@@ -236,13 +263,14 @@ std::size_t Block::shrink_mapped(std::size_t begin, std::size_t end) {
   }
   const std::size_t first = begin / kLargePage * kLargePage, last = rounded(end, kLargePage);
   begin_ = first;
-  if (bytes_ <= kMostAddresses) {
+  if (bytes_ <= kFewAddresses || (bytes_ <= most_addresses() && bytes_ / kUsedPart <= last - first)) {
     // Pages beyond, touched by earlier users, may go back to the system.
     if (end_ > last) offer(data_, last, end_);
     if (first > 0) offer(data_, 0, first);
     end_ = last;
     return begin;
   }
+  keeps_ = false;
   if (munmap(data() + last, bytes_ - last) == 0 || bytes_ == last) bytes_ = end_ = last;
   if (first > 0 && munmap(data_, first) == 0) {
     data_ = data() + first;
