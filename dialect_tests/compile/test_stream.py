@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,25 @@ def test_the_peak_is_a_few_chunks_whatever_the_file(tmp_path: Path) -> None:
     assert float(total) == rows * width
     chunk = (16 << 10) / 4  # KiB
     assert int(grown) < 2.5 * chunk + 2 * rows * 8 / 1024 + 2048  # beside x, y and the interpreter's own
+
+
+@pytest.mark.parametrize(
+    "text", ["y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * x(i)", "s = A(i,j)", "m(j) = max(i : A(i,j))"]
+)
+def test_while_a_part_is_read_one_other_is_there(text: str, dense: np.ndarray) -> None:
+    whole, alive, seen = ms.tensor(dense, "CSR"), weakref.WeakValueDictionary[int, ms.SparseTensor](), list[int]()
+
+    def read(low: int, high: int) -> ms.SparseTensor:
+        seen.append(len(alive))
+        part = ms.tensor(dense[low:high], "CSR")
+        alive[low] = part
+        return part
+
+    source = ms.source(read, shape=whole.shape, type=whole.type, nbytes=whole.nbytes)
+    operands = {"x": np.ones(N)} if "x(" in text.replace("max(", "") else {}
+    ms.stream(text, A=source, memory=whole.nbytes // 20, **operands)
+    assert len(seen) > 50
+    assert max(seen) == 1
 
 
 _LARGER = """

@@ -123,6 +123,7 @@ class _Pass:
     def run(self, bounds: Sequence[int], done: int, total: int) -> None:
         for (low, high), parts in self._read_ahead(bounds):
             self._run_piece(low, high, bounds[-1], parts)
+            del parts  # before the part after the next is read
             if self._stream.progress is not None:
                 self._stream.progress(done + high, total)
         for own in self._one.statements:
