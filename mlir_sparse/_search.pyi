@@ -58,7 +58,7 @@ class EntrySet:
         order: tuple[int, ...] | None = ...,
         in_memory: bool = ...,
         source: tuple[str, tuple[int, ...]] | None = ...,
-        functions: float = ...,
+        functions: tuple[int, int] = ...,
     ) -> EntrySet: ...
 
 def chance_together(one: EntryPattern, other: EntryPattern) -> float: ...

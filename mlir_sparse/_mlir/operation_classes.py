@@ -16,12 +16,14 @@ __all__ = ["operation_classes", "without_classes"]
 
 
 def operation_classes(dialect: str) -> ModuleType:
-    """Returns the module that has the generated classes of a dialect's operations.
+    """Returns the module that has the generated classes of a dialect's operations: its own in bindings of other layout.
 
     >>> operation_classes("linalg").GenericOp.OPERATION_NAME
     'linalg.generic'
     """
-    found = bindings().module(f"dialects._{dialect}_ops_gen")
+    found = _module(f"dialects._{dialect}_ops_gen")
+    if found is None:
+        return bindings().module(f"dialects.{dialect}")
     _take(dialect, found)
     return found
 
@@ -34,9 +36,9 @@ def without_classes(*dialects: str) -> None:
 
 def _take(dialect: str, module: ModuleType) -> None:
     """Has the bindings take a module for that of a dialect, unless that is loaded."""
-    own = f"{bindings().name}.dialects.{dialect}"
-    is_loaded = getattr(bindings().module("_mlir_libs._mlir").globals, "_check_dialect_module_loaded", None)
-    if is_loaded is None or own in sys.modules:  # older bindings import it themselves
+    own, library = f"{bindings().name}.dialects.{dialect}", _module("_mlir_libs._mlir")
+    is_loaded = getattr(getattr(library, "globals", None), "_check_dialect_module_loaded", None)
+    if is_loaded is None or own in sys.modules:  # older bindings, and those of other layout, import it themselves
         return
     with no_fork():
         sys.modules[own] = module
@@ -44,3 +46,11 @@ def _take(dialect: str, module: ModuleType) -> None:
             is_loaded(dialect)
         finally:
             del sys.modules[own]
+
+
+def _module(name: str) -> ModuleType | None:
+    """Returns a module of the bindings; None where they have none of that name."""
+    try:
+        return bindings().module(name)
+    except ModuleNotFoundError:
+        return None

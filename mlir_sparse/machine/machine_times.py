@@ -39,7 +39,7 @@ class MachineTimes:
         convert: an entry that is sorted into few slices.
         far_converts: one that is sorted into as many slices as `FAR_SIZES` say.
         function: a function such as exp of an element that vectors go over.
-        lone_function: one of a number between loops over rows.
+        lone_function: one of a number between loops over rows, or in a row.
         multiply_add: a product of two numbers that BLAS adds to a sum.
         element: one of an operand or result of BLAS.
         matrices: a product of two matrices by BLAS, whatever it does, in a stack of them.

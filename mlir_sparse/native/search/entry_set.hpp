@@ -43,7 +43,8 @@ struct EntrySet {
   std::shared_ptr<const EntryPattern> pattern = nullptr;  // where a square matrix has entries
   std::optional<std::pair<std::string, std::vector<int>>> source = std::nullopt;  // tensor and variables of an access
   std::vector<double> stored = {};  // how many places each level of `order` has, where that is known
-  double functions = 0.0;           // how many functions such as exp loops compute for an element, none in memory
+  // How many functions loops compute for an element, none in memory: those that vectors have, and those that are called.
+  std::pair<double, double> functions = {0.0, 0.0};
   // Equal only to itself: what is found for it is kept by this number, which no other one ever has.
   std::uint64_t number = next_number();
   mutable std::vector<DegreeLogarithms> logarithms = {};

@@ -117,14 +117,17 @@ std::optional<Loops> LoopNest::loops(double most) const {
   return found;
 }
 
-// The time of functions that loops compute: in vectors, or each by itself outside of the loops that sum.
+// The time of functions that loops compute: in vectors, or each by itself. Rows of a few entries are no vectors either,
+// and elements that entries name come one by one.
 double LoopNest::functions() const {
   double found = 0.0;
   for (const Relation &one : arrays_)
-    if (one->functions != 0.0) {
-      const bool outside = one->variables.within(result_), lone = outside && !variables_.within(result_);
+    if (const auto [in_vectors, called] = one->functions; in_vectors != 0.0 || called != 0.0) {
+      const bool outside = one->variables.within(result_);
+      const bool lone = !sparse_.empty() || (outside && !variables_.within(result_));
       const double often = outside ? std::min(places_, estimates_->space(one->variables)) : places_;
-      found += one->functions * often * (lone ? machine_->lone_function : machine_->function);
+      const double each = in_vectors * (lone ? machine_->lone_function : machine_->function);
+      found += often * (each + called * machine_->lone_function);
     }
   return found;
 }

@@ -56,7 +56,7 @@ SharedSet replaced(const EntrySet &own, const py::kwargs &changes) {
     else if (name == "source")
       found->source = source_from(given);
     else if (name == "functions")
-      found->functions = py::cast<double>(given);
+      found->functions = py::cast<std::pair<double, double>>(given);
     else
       throw py::type_error("expected order, in_memory, source or functions, but got " + name);
   }

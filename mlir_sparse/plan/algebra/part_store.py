@@ -313,14 +313,15 @@ class PartStore:
 
         Loops over a function that has values where sparse tensors have none meet their rows at each of its places.
         """
-        total = 0.0
+        total, machine = 0.0, self.nests.machine
         for factor in factors:
             if isinstance(factor, Access):
                 continue
             if self.relation(factor).sparse:
-                total += self.nests.machine.function * slow_functions(factor) * places
+                in_vectors, called = slow_functions(factor)
+                total += (in_vectors * machine.function + called * machine.lone_function) * places
             elif isinstance(factor, Opaque) and self.reads_sparse(factor.body):
-                total += self.nests.machine.meet * min(places, self.space(variables_of(factor)))
+                total += machine.meet * min(places, self.space(variables_of(factor)))
         return total
 
     def reads_sparse(self, node: Expr) -> bool:
@@ -359,8 +360,8 @@ class PartStore:
         """Returns the relation of what loops compute everywhere from what it reads."""
         read = [self.space(variables_of(access)) for access in accesses_in(factor)]
         found = self.array(variables_of(factor), max(read, default=1.0))
-        count = slow_functions(factor)
-        return found.replaced(functions=float(count)) if count else found
+        counts = slow_functions(factor)
+        return found.replaced(functions=counts) if any(counts) else found
 
     def _of_access(self, access: Access) -> EntrySet:
         known = self._of_parts if access.tensor in self._results else self._of_tensors
