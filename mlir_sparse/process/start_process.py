@@ -72,7 +72,7 @@ class _Pinned:
             namespace = ModuleSpec(name, None, is_package=True)
             namespace.submodule_search_locations = folders
             return namespace
-        loader = _LateLoader(name, file) if name in self._late else None
+        loader = _LateLoader(name, file) if name in self._late and file.endswith(".py") else None
         return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=folders)
 
 
