@@ -286,25 +286,35 @@ struct Blocks {
   }
 };
 
+// Asks for what is a page ahead in the order of a sweep, where the hardware's own foresight ends.
+template <bool kAscending, class T>
+void foresee(const T *at) {
+  constexpr std::ptrdiff_t kPage = 4096 / sizeof(T);
+  prefetch_to_read(kAscending ? at + kPage : at - kPage);
+}
+
 // All rows one after the other for one right side: the most frequent case, in a loop of its own without calls.
-template <bool kAhead, class Index, class Value>
+template <bool kAhead, bool kUnit, class Index, class Value>
 void sweep_rows(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t rows) {
   const Segments<Index> segments = scalars.segments;
   const Index *const positions = segments.positions, *const coordinates = segments.coordinates;
   const Value *const values = scalars.values;
   Value *const x = scalars.sides.data;
-  const bool unit = scalars.unit;
   Value before{};
+  Index met = positions[kAhead ? 0 : rows];  // where the row before ended, in the order of the sweep
   for (std::int64_t k = 0; k < rows; ++k) {
     const std::int64_t i = kAhead ? k : rows - 1 - k;
-    const Index first = positions[i], last = positions[i + 1], at = kAhead ? last - 1 : first;
+    const Index first = kAhead ? met : positions[i], last = kAhead ? positions[i + 1] : met, at = kAhead ? last - 1 : first;
+    met = kAhead ? last : first;
+    foresee<kAhead>(values + met);
+    foresee<kAhead>(coordinates + met);
     if (first == last || coordinates[at] != static_cast<Index>(i)) {  // not a triangle alone, or without a diagonal
       x[i] = given[i];
       scalars.row(i);
       before = x[i];
       continue;
     }
-    const Value element = unit ? Value{1} : values[at];
+    const Value element = kUnit ? Value{1} : values[at];
     const Divisor<Value> by(element == Value{} ? scalars.divisor(i, at) : element);
     Value sum = given[i];
     // The nearest entry, which comes last, is often of the row before, whose result is still in a register: each row
@@ -353,28 +363,31 @@ class FilledSides {
 };
 
 // Likewise for columns. The product that the next column waits for stays in registers.
-template <bool kLower, class Index, class Value>
+template <bool kLower, bool kUnit, class Index, class Value>
 void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t columns) {
   const Segments<Index> segments = scalars.segments;
   const Index *const positions = segments.positions, *const coordinates = segments.coordinates;
   const Value *const values = scalars.values;
   Value *const x = scalars.sides.data;
-  const bool unit = scalars.unit;
   FilledSides<kLower, Value> filled(given, x, columns);
   Value before{}, factor{};
   bool follows = false;  // whether `factor` times `before` is to be taken from this column's element
+  Index met = positions[kLower ? 0 : columns];  // where the column before ended, in the order of the sweep
   for (std::int64_t k = 0; k < columns; ++k) {
     const std::int64_t j = kLower ? k : columns - 1 - k;
-    const Index first = positions[j], last = positions[j + 1];
+    const Index first = kLower ? met : positions[j], last = kLower ? positions[j + 1] : met;
+    met = kLower ? last : first;
+    foresee<kLower>(values + met);
+    foresee<kLower>(coordinates + met);
     if (first < last) filled.reach(coordinates[kLower ? last - 1 : first]);
     Index at = kLower ? first : last - 1;
     Index begin = kLower ? at + 1 : first, end = kLower ? last : at;
-    Value element = unit ? Value{1} : Value{};
+    Value element = kUnit ? Value{1} : Value{};
     if (first == last || coordinates[at] != static_cast<Index>(j)) {  // not a triangle alone, or without a diagonal
       filled.reach(j);
       at = segments.diagonal(j);
       begin = segments.begin(j, at), end = segments.end(j, at);
-    } else if (!unit) {
+    } else if (!kUnit) {
       element = values[at];
     }
     const Divisor<Value> by(element == Value{} ? scalars.divisor(j, at) : element);
@@ -387,6 +400,15 @@ void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std
       into = minus_product(into, values[p], found);
     }
   }
+}
+
+template <bool kUnit, class Index, class Value>
+void sweep_once(const Scalars<Index, Value> &scalars, const TriangleStructure &structure, const Value *given) {
+  const std::int64_t rows = scalars.rows;
+  if (structure.by_columns)
+    structure.lower ? sweep_columns<true, kUnit>(scalars, given, rows) : sweep_columns<false, kUnit>(scalars, given, rows);
+  else
+    structure.lower ? sweep_rows<true, kUnit>(scalars, given, rows) : sweep_rows<false, kUnit>(scalars, given, rows);
 }
 
 void wait_for(const std::atomic<std::int64_t> &done, std::int64_t count) {
@@ -659,10 +681,7 @@ std::int64_t Triangle::solve_as(const Value *values, const Value *given, Value *
   if (!in_one_sweep) fill_sides();
   if (in_one_sweep) {
     const Scalars<Index, Value> scalars{segments, nullptr, values, all, unit, singular, rows};
-    if (structure_.by_columns)
-      structure_.lower ? sweep_columns<true>(scalars, given, rows) : sweep_columns<false>(scalars, given, rows);
-    else
-      structure_.lower ? sweep_rows<true>(scalars, given, rows) : sweep_rows<false>(scalars, given, rows);
+    unit ? sweep_once<true>(scalars, structure_, given) : sweep_once<false>(scalars, structure_, given);
   } else if (order == nullptr) {
     with_step(all, [&](const auto &step) { sweep(rows, structure_.lower, step); });
   } else if (structure_.by_columns) {
