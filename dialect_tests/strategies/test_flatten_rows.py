@@ -64,6 +64,19 @@ def test_three_levels(stored: str) -> None:
     np.testing.assert_array_equal(ms.evaluate("y(j) = T(i,j,k)", T=A), T.sum((0, 2)))
 
 
+@pytest.mark.parametrize("outermost", ["dense", "compressed"])
+@pytest.mark.parametrize("middle", ["compressed(nonunique)", "loose_compressed(nonunique)"])
+@pytest.mark.parametrize("last", ["singleton", "singleton(soa)"])
+def test_lists_of_several_coordinates_below_rows(outermost: str, middle: str, last: str) -> None:
+    T = np.where(np.random.default_rng(3).random((13, 16, 17)) < 0.2, 3.0, 0.0)
+    T[4], T[:, 5] = 0, 0
+    A, v = ms.tensor(T, f"(i, j, k) -> (i : {outermost}, j : {middle}, k : {last})"), np.arange(16.0)
+    assert ms.evaluate("s = T(i,j,k)", T=A) == T.sum()
+    for statement, expected in (("y(i)", (1, 2)), ("y(j)", (0, 2)), ("y(k)", (0, 1)), ("y(j,k)", 0), ("y(i,k)", 1)):
+        np.testing.assert_array_equal(ms.evaluate(f"{statement} = T(i,j,k)", T=A, out="dense"), T.sum(expected))
+    np.testing.assert_array_equal(ms.evaluate("y(k) = T(i,j,k) * v(j)", T=A, v=v), np.einsum("ijk,j->k", T, v))
+
+
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_counts_once(special: float) -> None:
     A = matrix(30, 21)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
+from mlir_sparse.loops import build_operations as build
 from mlir_sparse.loops.effects import only_reads
 from mlir_sparse.loops.emit_copies import replace
 from mlir_sparse.loops.emit_segments import beginning
@@ -82,7 +83,8 @@ def _rewrite(rows: _Rows, _: Nest) -> None:
     """Lets the loop over entries begin where the first row does, and end where the last one does."""
     loop, around = rows.loop, rows.around
     with ir.InsertionPoint(around.op):
-        limits = [beginning(row, rows.positions) for row in around.bounds]
+        # Loops that other strategies wrote have their step in the loop around them.
+        limits = [*(beginning(row, rows.positions) for row in around.bounds), build.constant(1)]
     loop.op.move_before(around.op)
     loop.set_limits(limits)
     for number, start in enumerate(around.starts):
