@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import pickle
 from collections.abc import Callable, Sequence
@@ -336,6 +337,46 @@ def test_loose_rows_with_gaps_between_them(pos: int, crd: int, step: int) -> Non
     A = SparseTensor.from_levels(kind, (4, 90), [None, segments], [None, spread], np.ones(24))
     columns = np.repeat(np.arange(4), lengths), np.concatenate([np.arange(length) * 3 for length in lengths])
     assert sketch_of(A) == Sketch((4, 90), 15.0, _degrees(columns))
+
+
+@crossed(
+    sizes=[(), (1,), (2500,), (3, 2500), (2, 5, 41), (4, 1, 3000), (300, 3)],
+    each=[1, 3, 8, 2100],
+    dtype=[np.int32, np.int64],
+    step=[1, 3],
+    extent=[50, 1 << 30],
+)
+def test_tables_below_dense_levels(
+    sizes: tuple[int, ...], each: int, dtype: type[np.signedinteger[Any]], step: int, extent: int
+) -> None:
+    """Rows longer and shorter than what is counted at a time, of vectors and of numbers apart."""
+    if math.prod(sizes) * each > 200_000:
+        each = 1
+    random = np.random.default_rng(each)
+    table = random.integers(0, extent, (*sizes, each)).astype(dtype)
+    table[random.random(table.shape) < random.choice([0.0, 0.3, 0.9, 1.0])] = -1
+    filled = table >= 0
+    counted = [filled.sum(axis=tuple(k for k in range(filled.ndim) if k != level)) for level in range(len(sizes))]
+    expected = [*map(_norms, counted), _norms(np.unique(table[filled], return_counts=True)[1])]
+    kinds = [*[(0, True, True, False)] * len(sizes), (3, True, False, True)]
+    coordinates = [*[None] * len(sizes), np.repeat(table.ravel(), step)[::step]]
+    found = _native.level_degrees(kinds, (*sizes, extent), [None] * len(kinds), coordinates, table.size)
+    assert found == expected
+
+
+@pytest.mark.parametrize("share", [0.0, 0.0002, 0.2])
+@pytest.mark.parametrize("extent", [700, 1 << 30])
+def test_loose_rows_that_adjoin_but_for_some(share: float, extent: int) -> None:
+    random = np.random.default_rng(7)
+    lengths = random.choice([0, 1, 2, 9, 40], 5000)
+    gaps = np.where(random.random(5000) < share, 5, 0)
+    ends = np.cumsum(lengths + gaps)
+    begins = ends - lengths
+    coordinates = random.integers(0, extent, ends[-1] + 3)
+    stored = np.concatenate([coordinates[b:e] for b, e in zip(begins, ends, strict=True)])
+    kinds, segments = [(0, True, True, False), (2, True, True, False)], np.stack([begins, ends], axis=1).ravel()
+    found = _native.level_degrees(kinds, (5000, extent), [None, segments], [None, coordinates], coordinates.size)
+    assert found == [_norms(lengths), _norms(np.unique(stored, return_counts=True)[1])]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct Loop {
   std::vector<Runs> runs;  // of each part
   std::array<std::vector<Counted>, kCounted> counted;  // of each part
   std::size_t count = 0;  // of those that are counted
+  std::array<const char *, kCounted + 1> streams;  // where the columns begin; those that lie in one array, once
+  std::size_t stream_count = 0;
   std::int64_t stride = 0;
   int width = 0;
 
@@ -54,8 +57,17 @@ struct Loop {
     const bool alike = width == 0 || (width == column.coordinates.width && stride == column.coordinates.stride);
     return alike && (column.in_runs ? runs.empty() : count < kCounted);
   }
+
+  void read(const IntBuffer &coordinates) {
+    stride = coordinates.stride;
+    width = coordinates.width;
+    const auto lies_in = [&](const char *stream) { return std::abs(coordinates.data - stream) < stride; };
+    if (std::none_of(streams.begin(), streams.begin() + stream_count, lies_in))
+      streams[stream_count++] = coordinates.data;
+  }
 };
 
+// Adds the entries of a block, a few at a time between requests for those to come.
 template <class T, std::size_t N, bool InRuns>
 void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
   const std::int64_t stride = loop.stride;
@@ -67,9 +79,9 @@ void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to)
   }
   const char *rows = InRuns ? loop.in_runs.data + from * stride : nullptr;
   T before = InRuns ? static_cast<T>(loop.runs[part].before) : T{};
-  std::int32_t begins[kBlock + 1];
+  std::int32_t begins[kBlock + 2];
   std::int64_t found = 0, place = 0;
-  for (std::int64_t k = 0; k < to - from; ++k, place += stride) {
+  const auto add = [&](std::int64_t k, bool odd) {
     if constexpr (InRuns) {  // no branch: where runs end cannot be predicted
       const T now = *reinterpret_cast<const T *>(rows + place);
       begins[found] = static_cast<std::int32_t>(k);
@@ -78,9 +90,20 @@ void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to)
     }
     for (const Counted &one : counted) {
       const auto c = static_cast<std::int64_t>(*reinterpret_cast<const T *>(one.coordinates + place));
-      if (++one.counters.even[c] == 0) add_carry(*one.counters.carries, c, 1);
+      count_one(c, odd ? one.counters.odd : one.counters.even, one.counters.carries);
+    }
+    place += stride;
+  };
+  std::int64_t k = 0;
+  for (; k + kTogether <= to - from; k += kTogether) {
+    for (std::size_t n = 0; n < loop.stream_count; ++n)
+      ask_ahead(loop.streams[n] + (from + k) * stride, kTogether * stride);
+    for (std::int64_t one = k; one < k + kTogether; one += 2) {
+      add(one, false);
+      add(one + 1, true);
     }
   }
+  for (; k < to - from; ++k) add(k, false);
   if constexpr (InRuns) {
     loop.runs[part].add(from, begins, found);
     loop.runs[part].before = before;
@@ -88,18 +111,9 @@ void add_block(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to)
 }
 
 template <class T>
-void count_alone(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
-  const auto [data, counters] = loop.counted[0][part];
-  const auto at = [data = data, stride = loop.stride](std::int64_t k) {
-    return static_cast<std::int64_t>(*reinterpret_cast<const T *>(data + k * stride));
-  };
-  count_by_turns(at, from, to, counters);
-}
-
-template <class T>
 void add_block_of(Loop &loop, std::size_t part, std::int64_t from, std::int64_t to) {
   if (loop.runs.empty())
-    return loop.count == 1 ? count_alone<T>(loop, part, from, to) : add_block<T, 2, false>(loop, part, from, to);
+    return loop.count == 1 ? add_block<T, 1, false>(loop, part, from, to) : add_block<T, 2, false>(loop, part, from, to);
   if (loop.count == 0) return add_block<T, 0, true>(loop, part, from, to);
   loop.count == 1 ? add_block<T, 1, true>(loop, part, from, to) : add_block<T, 2, true>(loop, part, from, to);
 }
@@ -172,8 +186,7 @@ std::vector<Degrees> count_columns(const std::vector<Column> &columns) {
     const auto &[coordinates, extent, in_runs] = columns[number];
     if (loops.empty() || !loops.back().takes(columns[number])) loops.emplace_back();
     Loop &loop = loops.back();
-    loop.stride = coordinates.stride;
-    loop.width = coordinates.width;
+    loop.read(coordinates);
     if (in_runs) {
       move_to_runs(begins, coordinates);
       loop.in_runs = coordinates;

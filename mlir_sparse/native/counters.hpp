@@ -7,6 +7,7 @@
 
 #include "block.hpp"
 #include "degrees.hpp"
+#include "pack_threads.hpp"
 
 namespace mlir_sparse {
 
@@ -51,19 +52,44 @@ private:
   std::vector<Carries> carries_;
 };
 
+inline void count_one(std::int64_t coordinate, std::uint8_t *counters, Carries *carries) {
+  if (++counters[coordinate] == 0) add_carry(*carries, coordinate, 1);
+}
+
 // Counts at(begin) to at(end - 1) by turns: where neighbours have one coordinate, an addition to a counter waits for
 // the one before it. All by value: the compiler takes it that a counter may be anywhere, and would read the rest again.
 template <class At>
 void count_by_turns(At at, std::int64_t begin, std::int64_t end, PartCounters counters) {
-  const auto add = [=](std::int64_t c, std::uint8_t *own) {
-    if (++own[c] == 0) add_carry(*counters.carries, c, 1);
-  };
   std::int64_t k = begin;
   for (; k + 1 < end; k += 2) {
-    add(at(k), counters.even);
-    add(at(k + 1), counters.odd);
+    count_one(at(k), counters.even, counters.carries);
+    count_one(at(k + 1), counters.odd, counters.carries);
   }
-  if (k < end) add(at(k), counters.even);
+  if (k < end) count_one(at(k), counters.even, counters.carries);
+}
+
+// So many numbers of a stream are read between two requests for those to come.
+constexpr std::int64_t kTogether = 16;
+
+// Asks for `bytes` of a stream that are to be read soon. Processors look ahead in a page only, and take half as long
+// again to go through all of them.
+inline void ask_ahead(const char *at, std::int64_t bytes) {
+  constexpr std::int64_t kAhead = 4096, kLine = 64;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at) + kAhead;  // beyond the end, too: that is no access
+  for (std::int64_t line = 0; line < bytes; line += kLine)
+    prefetch_to_read(reinterpret_cast<const void *>(begin + static_cast<std::uintptr_t>(line)));
+}
+
+// Runs some(from, to) for all of begin to end, a few at a time, between requests for those numbers to come.
+template <class Some>
+void in_stream(const IntBuffer &stream, std::int64_t begin, std::int64_t end, const Some &some) {
+  const std::int64_t stride = stream.stride;
+  std::int64_t from = begin;
+  for (; from + kTogether <= end; from += kTogether) {
+    ask_ahead(stream.data + from * stride, kTogether * stride);
+    some(from, from + kTogether);
+  }
+  some(from, end);
 }
 
 // Counters of the coordinates that are there, found by hashing.

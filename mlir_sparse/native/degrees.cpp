@@ -37,8 +37,11 @@ void add_weights(At at, Weight weight, std::int64_t begin, std::int64_t end, std
   }
 }
 
+// What `at` and `weight` read is in these buffers.
 template <class At, class Weight>
-Degrees count_weights(const At &at, const Weight &weight, std::int64_t entries, std::int64_t extent) {
+Degrees count_weights(const At &at, const Weight &weight, const IntBuffer &coordinates, const IntBuffer &weights,
+                      std::int64_t extent) {
+  const std::int64_t entries = coordinates.length;
   if (are_few(entries, extent)) {
     HashedCounters counters;
     for (std::int64_t k = 0; k < entries; ++k) counters.add(at(k), weight(k));
@@ -49,7 +52,10 @@ Degrees count_weights(const At &at, const Weight &weight, std::int64_t entries, 
   ByteCounters counters(extent, parts);
   in_parallel(parts, [&](std::size_t part) {
     const PartCounters own = counters.part(part);
-    add_weights(at, weight, begins[part], begins[part + 1], own.even, *own.carries);
+    in_stream(coordinates, begins[part], begins[part + 1], [&](std::int64_t from, std::int64_t to) {
+      ask_ahead(weights.data + from * weights.stride, (to - from) * weights.stride);
+      add_weights(at, weight, from, to, own.even, *own.carries);
+    });
   });
   return counters.total();
 }
@@ -85,7 +91,7 @@ Degrees count_degrees(const IntBuffer &coordinates, std::int64_t extent, const I
   return with_wide(begins.width, [&](auto p) {
     const auto *places = reinterpret_cast<const decltype(p) *>(begins.data);
     const auto length = [places](std::int64_t k) { return static_cast<std::int64_t>(places[k + 1] - places[k]); };
-    return coordinates.visit([&](auto at) { return count_weights(at, length, coordinates.length, extent); });
+    return coordinates.visit([&](auto at) { return count_weights(at, length, coordinates, begins, extent); });
   });
 }
 

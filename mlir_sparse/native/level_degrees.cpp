@@ -1,11 +1,13 @@
 #include "level_degrees.hpp"
 
-#include <numeric>
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "count_gapped.hpp"
+#include "sums_of_degrees.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -49,16 +51,23 @@ public:
     return buffer_.visit([&](auto from) { return Begins(buffer_.length, from); });
   }
 
-  // How many values each of `size` coordinates has, which are all below each position further out: as begins.
-  Begins repeated(std::int64_t size) const {
-    std::vector<std::int64_t> below(static_cast<std::size_t>(size) + 1);
+  // The degrees of each of `size` coordinates, which are all below each position further out. Some of them are added up
+  // at a time, whose sums stay near.
+  Degrees repeated(std::int64_t size) const {
+    constexpr std::int64_t kSome = 1024;
+    Lanes lanes;
     buffer_.visit([&](auto from) {
-      for (std::int64_t first = 0; first + size < buffer_.length; first += size)
-        for (std::int64_t k = 0; k < size; ++k)
-          below[static_cast<std::size_t>(k) + 1] += from(first + k + 1) - from(first + k);
+      std::array<std::int64_t, kSome> below;
+      for (std::int64_t begin = 0; begin < size; begin += kSome) {
+        const std::int64_t some = std::min(kSome, size - begin);
+        std::fill_n(below.begin(), some, 0);
+        for (std::int64_t first = begin; first + some < buffer_.length; first += size)
+          for (std::int64_t k = 0; k < some; ++k)
+            below[static_cast<std::size_t>(k)] += from(first + k + 1) - from(first + k);
+        add_all(lanes, 0, some, [&](std::int64_t k) { return below[static_cast<std::size_t>(k)]; });
+      }
     });
-    std::partial_sum(below.begin(), below.end(), below.begin());
-    return Begins(size + 1, [&](std::int64_t k) { return below[static_cast<std::size_t>(k)]; });
+    return lanes.total();
   }
 
 private:
@@ -102,6 +111,7 @@ public:
 
   std::vector<Degrees> run() {
     std::vector<Degrees> found(levels_.size());
+    if (levels_.back().has_empty) return of_table();
     if (has_gaps(levels_.back())) {
       found.back() = leave_gaps();
       leave(levels_.size() - 1, levels_.size(), found);
@@ -136,9 +146,15 @@ private:
   Degrees leave_gaps() {
     const CountedLevel &one = levels_.back();
     count_ = parents_of_gaps(levels_);
-    GappedDegrees counted = count_gapped({one.positions, one.coordinates, count_, one.level.size});
+    LooseDegrees counted = count_loose({one.positions, one.coordinates, count_, one.level.size});
     begins_.emplace(std::move(counted.begins));
     return counted.degrees;
+  }
+
+  std::vector<Degrees> of_table() const {
+    std::vector<std::int64_t> sizes;
+    for (std::size_t number = 0; number + 1 < levels_.size(); ++number) sizes.push_back(levels_[number].level.size);
+    return count_table({levels_.back().coordinates, levels_.back().level.size, std::move(sizes)});
   }
 
   // The begin of the levels that have a coordinate for each value, the number of levels where that is one alone.
@@ -170,7 +186,7 @@ private:
   Degrees of_level(std::size_t number) const {
     const auto &[level, has_empty, positions, coordinates] = levels_[number];
     if (level.kind == LevelKind::Dense && number > 0)
-      return begins_ ? degrees_of_segments(begins_->repeated(level.size).buffer())
+      return begins_ ? begins_->repeated(level.size)
                      : alike(level.size, count_ / level.size);
     if (number == 0 && are_alone()) return begins_ ? degrees_of_segments(begins_->buffer()) : alike(count_, 1);
     if (begins_) return count_degrees(coordinates, level.size, begins_->wide().buffer());
