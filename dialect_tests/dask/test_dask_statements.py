@@ -199,7 +199,7 @@ def test_tasks_of_pieces_are_small() -> None:
 
 def test_another_version_on_a_worker_is_named_before_its_first_task(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = dict(msd.evaluate("s = A(i,j)", A=msd.from_tensor(ms.tensor(D), pieces=2)).__dask_graph__())
-    (kernel,) = [key for key in graph if isinstance(key, str) and key.startswith("kernel")]
+    (kernel,) = [key for key in graph if isinstance(key, str) and key.startswith("piece-kernel-")]
     sent = pickle.dumps(graph[kernel])
     monkeypatch.setattr("mlir_sparse.dask.piece_tasks.__version__", "99.0")
     with pytest.raises(ms.UnsupportedError, match=r"expected mlir_sparse .*, but got 99\.0 on the worker"):

@@ -53,7 +53,7 @@ def test_persisted_parts_are_asked_for_their_images_once(cluster: Any, tmp_path:
     steps = list(msd.iterate(lambda v, A: ms.evaluate("y(i) = A(i,j) * v(j)", A=A, v=v), chunked, A, times=3))
     np.testing.assert_array_equal(steps[-1].compute(), GRID @ (GRID @ (GRID @ x)))
     step = ms.evaluate("y(i) = A(i,j) * v(j)", A=A, v=chunked)
-    sends = [key for key in dict(step.dask.layers[step.name]) if str(key[0]).endswith("-send")]
+    sends = [key for key in dict(step.dask.layers[step.name]) if str(key[0]).startswith("image-send-")]
     assert len(sends) == 2 * 7  # of chunks beside: all of a part's own is read, and others have nothing to send
     assert len(dict(step.dask.layers[step.name])) == len(sends) + 8 + 1  # nothing is asked again
     assert len(_kept) > before

@@ -8,5 +8,8 @@ runs those. Importing this imports Dask; `import mlir_sparse` does not.
 
 from mlir_sparse.dask.partitioned import from_files, from_source, from_tensor
 from mlir_sparse.dask.statements import evaluate, explain, iterate
+from mlir_sparse.dask.task_names import expect_short_tasks
 
 __all__ = ["evaluate", "explain", "from_files", "from_source", "from_tensor", "iterate"]
+
+expect_short_tasks()

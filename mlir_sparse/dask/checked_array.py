@@ -13,6 +13,7 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.array_chunks import chunk_bytes
+from mlir_sparse.dask.task_names import pieces_beside
 from mlir_sparse.errors import DistributedError, TooLargeError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits, in_units
 from mlir_sparse.tensor import SparseTensor
@@ -176,7 +177,7 @@ class CheckedArray(dask.array.Array):  # type: ignore[misc]  # Dask has no types
     def _place_of(self, key: Any) -> str:
         if isinstance(key, tuple):
             for layer, pieces in _known_pieces(self):
-                if key[0] in (layer, f"{layer}-piece") and pieces is not None:
+                if key[0] in (layer, pieces_beside(layer)) and pieces is not None:
                     return pieces.place_of(key[1:], chunk=key[0] == layer)
         # A kernel or a whole operand, which waits on the same worker as a piece, may be blamed for its death.
         own = next(

@@ -17,6 +17,7 @@ from dask.base import tokenize
 from mlir_sparse.dask.array_chunks import Place, chunk_futures, chunks_at_hand
 from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dask.part_facts import asked_of_parts, kept_with_parts
+from mlir_sparse.dask.task_names import beside
 from mlir_sparse.notation import Access, Assignment, Binary, BinaryOp, Expr, Negate, Reduce, ReduceOp, walk
 from mlir_sparse.plan.composed_cuts import ComposedCut
 from mlir_sparse.tensor import SparseTensor, tensor
@@ -146,12 +147,12 @@ def _divided_elsewhere(part: Any, count: int, first: int) -> list[Any] | None:
 
     def made(client: Any) -> list[Any]:
         label = f"division-{tokenize(part.key, count)}"
-        whole = client.submit(_division, part, count, key=f"{label}-all")
+        whole = client.submit(_division, part, count, key=beside(label, "all"))
         workers = sorted(client.nthreads())
         return [
             client.submit(
                 _itself,
-                client.submit(getitem, whole, at, key=(f"{label}-one", at)),
+                client.submit(getitem, whole, at, key=(beside(label, "one"), at)),
                 key=(label, at),
                 workers=[workers[(first + at) % len(workers)]],
                 allow_other_workers=True,

@@ -31,6 +31,7 @@ from mlir_sparse.dask.image_values import (
 )
 from mlir_sparse.dask.kept_while import kept_while
 from mlir_sparse.dask.part_facts import image_share, places_kept
+from mlir_sparse.dask.task_names import IMAGE, PLACES, SEND, WHOLE, beside
 from mlir_sparse.notation import reads
 from mlir_sparse.plan.statement_cuts import Image, StatementCut
 from mlir_sparse.tensor import SparseTensor
@@ -105,8 +106,8 @@ class KnownImage:
             return _sending_tasks(self.image, value, name, parts, [_in_chunks(one, ends) for one in self.coordinates])
         tasks, expanded = dict[Any, Any](), _expanded(self.image, value)
         for number, wanted in enumerate(self.coordinates):
-            tasks[f"{name}-image", number] = taken(value, places_of(wanted), self.image.axis)
-        return tasks, [(expanded, part, [(f"{name}-image", number)]) for number, part in enumerate(parts)]
+            tasks[beside(name, IMAGE), number] = taken(value, places_of(wanted), self.image.axis)
+        return tasks, [(expanded, part, [(beside(name, IMAGE), number)]) for number, part in enumerate(parts)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +138,7 @@ class AskedImage:
         if kept is not None:
             return _sending_tasks(self.image, value, name, parts, kept)
         # By the name of the parts: the same in each step of a loop.
-        label = f"places-{tokenize(self.part.name, self.image.part_axis, ends)}"
+        label = f"{PLACES}-{tokenize(self.part.name, self.image.part_axis, ends)}"
         return _asking_tasks(self.image, value, name, parts, label)
 
 
@@ -157,9 +158,9 @@ def _asking_tasks(
     """Returns what `SentImage.tasks` does, and the tasks that find images; `label` begins the keys of those."""
     ends, tasks, places = _ends(value, image.axis), dict[Any, Any](), list[dict[int, tuple[Any, int]]]()
     for number, part in enumerate(parts):
-        tasks[f"{label}-all", number] = (places_in_chunks, part, image.part_axis, ends)
+        tasks[beside(label, "all"), number] = (places_in_chunks, part, image.part_axis, ends)
         places.append({chunk: ((label, number, chunk), 0) for chunk in range(len(ends) - 1)})
-        tasks |= {key: (getitem, (f"{label}-all", number), chunk) for chunk, (key, _) in places[-1].items()}
+        tasks |= {key: (getitem, (beside(label, "all"), number), chunk) for chunk, (key, _) in places[-1].items()}
     more, made = _sending_tasks(image, value, name, parts, places)
     return tasks | more, made
 
@@ -179,18 +180,18 @@ def _sending_tasks(
     """
     axis, tasks, made, ends = image.axis, dict[Any, Any](), list[Any](), _ends(value, image.axis)
     if not isinstance(value, dask.array.Array):
-        tasks[f"{name}-whole"] = value
+        tasks[beside(name, WHOLE)] = value
     for number, (part, own) in enumerate(zip(parts, places, strict=True)):
         sent: list[Any] = []
         for chunk, (where, count) in own.items():
-            source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else f"{name}-whole"
+            source = _chunk_key(value, axis, chunk) if isinstance(value, dask.array.Array) else beside(name, WHOLE)
             taking = (offered, source, where, axis, ends[chunk])
             if count >= _ALL * (ends[chunk + 1] - ends[chunk]):
                 sent.append(taking)  # of a chunk that is sent as it is, or lies where the piece is computed
                 continue
             # A task of its own runs where the chunk is.
-            tasks[f"{name}-send", number, chunk] = taking
-            sent.append((f"{name}-send", number, chunk))
+            tasks[beside(name, SEND), number, chunk] = taking
+            sent.append((beside(name, SEND), number, chunk))
         made.append((_expanded(image, value), part, sent))
     return tasks, made
 
@@ -240,7 +241,7 @@ def tasks_of_divisions(
         None where storage does not list what divisions read.
     """
     if not all(isinstance(one, SparseTensor) for one in divisions):
-        return _asking_tasks(image, value, name, parts, f"{name}-places")
+        return _asking_tasks(image, value, name, parts, beside(name, PLACES))
     read = [stored_coordinates(one, image.part_axis) for one in divisions]
     own = [one for one in read if one is not None]
     return KnownImage(image, own).tasks(value, name, parts) if len(own) == len(read) else None

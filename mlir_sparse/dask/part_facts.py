@@ -17,6 +17,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.dask.array_chunks import Place, chunk_futures, chunk_sources
 from mlir_sparse.dask.image_values import lengths, places_in_chunks, stored_coordinates
 from mlir_sparse.dask.kept_while import kept_while
+from mlir_sparse.dask.task_names import PLACES, beside
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
@@ -100,9 +101,9 @@ def _persisted(part: Any, axis: int, ends: Sequence[int]) -> _PersistedPlaces | 
     futures = list(chunk_futures(part).values())
 
     def asked(client: Any) -> _PersistedPlaces:
-        label = f"places-{tokenize(part.name, axis, ends)}"
-        tasks = {(f"{label}-all", n): (places_in_chunks, one, axis, list(ends)) for n, one in enumerate(futures)}
-        counting = {(f"{label}-count", n): (lengths, (f"{label}-all", n)) for n in range(len(futures))}
+        label = f"{PLACES}-{tokenize(part.name, axis, ends)}"
+        tasks = {(beside(label, "all"), n): (places_in_chunks, one, axis, list(ends)) for n, one in enumerate(futures)}
+        counting = {(beside(label, "count"), n): (lengths, (beside(label, "all"), n)) for n in range(len(futures))}
         whole = client.get(tasks, list(tasks), sync=False)  # kept until their parts are taken out of them
         counts = client.get(tasks | counting, list(counting))
         pairs = [(n, chunk) for n, own in enumerate(counts) for chunk, count in enumerate(own) if count]

@@ -14,6 +14,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from mlir_sparse.dask.checked_array import CheckedArray, Pieces, annotate, pieces_of
+from mlir_sparse.dask.task_names import before_dash
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor, tensor
@@ -21,7 +22,7 @@ from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.files.open_source import source
 from mlir_sparse.tensor.files.tensor_source import TensorSource, read_part
 
-__all__ = ["array_of_chunks", "before_dash", "from_files", "from_source", "from_tensor", "meta_of", "without_chunks"]
+__all__ = ["array_of_chunks", "from_files", "from_source", "from_tensor", "meta_of", "without_chunks"]
 
 
 _SEARCHED = 2000
@@ -162,11 +163,6 @@ def _bounds(parts: TensorSource, limit: int) -> list[int]:
     found = parts.balanced(count)
     fits = all(parts.nbytes_between(low, high) <= limit * 5 // 4 for low, high in pairwise(found))
     return found if fits else parts.bounds(limit)
-
-
-def before_dash(label: str) -> str:
-    """Returns a label for keys of tasks: the dashboard shows what stands before the first dash."""
-    return label.replace("-", "−")
 
 
 def _key(name: str, number: int, rank: int, axis: int) -> tuple[str | int, ...]:

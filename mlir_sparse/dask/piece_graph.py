@@ -20,8 +20,9 @@ from mlir_sparse.dask.cut_choice import Bounds, chunks_wanted, extents_of
 from mlir_sparse.dask.halo_parts import laid_out, ranges_read
 from mlir_sparse.dask.heavy_parts import divided_parts
 from mlir_sparse.dask.image_operands import SentImage, images_sent, tasks_of_divisions
-from mlir_sparse.dask.partitioned import array_of_chunks, before_dash, without_chunks
+from mlir_sparse.dask.partitioned import array_of_chunks, without_chunks
 from mlir_sparse.dask.piece_tasks import PieceKernel, SumKernel, added_divisions, computed_piece, joined_pieces
+from mlir_sparse.dask.task_names import DIVISION, KERNEL, WHOLE, before_dash, beside, pieces_beside
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Semiring
 from mlir_sparse.notation.laws import PLUS_TIMES
@@ -66,7 +67,7 @@ def graph_of_pieces(
         arrays[name] = _whole_where_not_cut(arrays[name], cuts.axes(name), sent.get(name), readers)
     label = before_dash("".join(str(statement).split()))
     token = tokenize(str(statement), pieces.kernel, [arrays[name] for name in arrays], bounds)
-    name, kernel = f"{label}-{token}", f"kernel-{token}"
+    name, kernel = f"{label}-{token}", beside(token, KERNEL)
     tasks: dict[Any, Any] = {kernel: PieceKernel(pieces)}
     keys = _operand_keys(pieces, arrays, sent, name, bounds, tasks)
     own = [name for name in cuts.names if cuts.operand(name) in within and any(a is not None for a in cuts.axes(name))]
@@ -75,7 +76,7 @@ def graph_of_pieces(
     reduced = any(axis is None for axis in axes)
     heavy = _HeavyPieces.of(pieces, arrays, sent, name) if ring is PLUS_TIMES else None
     for numbers in _all_numbers(bounds):
-        key = (f"{name}-piece", *numbers) if reduced else _chunk_key(name, axes, numbers, rank)
+        key = (pieces_beside(name), *numbers) if reduced else _chunk_key(name, axes, numbers, rank)
         read = {other: keys[other][numbers] for other in arrays}
         if heavy is None or not heavy.add(tasks, key, numbers, read, kernel):
             tasks[key] = (computed_piece, kernel, list(read), list(read.values()))
@@ -190,8 +191,9 @@ def _operand_keys(
                 continue
             keys[other] = {n: _chunk_key(value.name, axes, n, value.ndim) for n in _all_numbers(bounds)}
         else:
-            tasks[f"{name}-{other}"] = value
-            keys[other] = dict.fromkeys(_all_numbers(bounds), f"{name}-{other}")
+            whole = beside(f"{name}-{other}", WHOLE)
+            tasks[whole] = value
+            keys[other] = dict.fromkeys(_all_numbers(bounds), whole)
     for other, image in sent.items():
         more, made = image.tasks(arrays[other], f"{name}-{other}", list(keys[image.image.part].values()))
         tasks |= more
@@ -218,7 +220,7 @@ def _combine(
     tasks: dict[Any, Any], kernel: str, name: str, axes: Sequence[int | None], bounds: Sequence[Bounds], rank: int
 ) -> None:
     """Adds the tasks that combine the results of pieces in their order, along the last cut first."""
-    keys: dict[Numbers, Any] = {numbers: (f"{name}-piece", *numbers) for numbers in _all_numbers(bounds)}
+    keys: dict[Numbers, Any] = {numbers: (pieces_beside(name), *numbers) for numbers in _all_numbers(bounds)}
     for number in reversed(range(len(axes))):
         if axes[number] is not None:
             continue
@@ -227,7 +229,7 @@ def _combine(
             groups.setdefault((*numbers[:number], 0, *numbers[number + 1 :]), []).append(key)
         for numbers, group in groups.items():
             last = all(axis is not None for axis in axes[:number])
-            made = _chunk_key(name, axes, numbers, rank) if last else (f"{name}-{number}", *numbers)
+            made = _chunk_key(name, axes, numbers, rank) if last else (beside(f"{name}-{number}", "join"), *numbers)
             _combine_one(tasks, kernel, number, group, made)
             keys[numbers] = made
         keys = {numbers: keys[numbers] for numbers in groups}
@@ -238,7 +240,7 @@ def _combine_one(tasks: dict[Any, Any], kernel: str, number: int, keys: list[Any
     while len(keys) > _ARITY:
         level += 1
         groups = [keys[at : at + _ARITY] for at in range(0, len(keys), _ARITY)]
-        keys = [(f"{made[0]}-{number}-{level}", *made[1:], place) for place in range(len(groups))]
+        keys = [(beside(f"{made[0]}-{number}-{level}", "join"), *made[1:], place) for place in range(len(groups))]
         tasks |= {key: (joined_pieces, kernel, number, group) for key, group in zip(keys, groups, strict=True)}
     tasks[made] = (joined_pieces, kernel, number, keys)
 
@@ -326,12 +328,13 @@ class _HeavyPieces:
         own = self.divisions.get(_place(self.pieces.cuts.axes(self.operand), numbers, rank))
         if own is None:
             return False
-        label = f"{self.name}-within"
+        label = f"{pieces_beside(self.name)}-within"
         parts: list[Any] = list(own)
         if all(isinstance(one, SparseTensor) for one in own):
-            parts = [(f"{label}-part", *numbers, at) for at in range(len(own))]
+            parts = [(beside(label, DIVISION), *numbers, at) for at in range(len(own))]
             tasks |= dict(zip(parts, own, strict=True))
-        tasks[f"{label}-sum"] = SumKernel(self.total)
+        total = beside(label, KERNEL)
+        tasks[total] = SumKernel(self.total)
         operands = {other: [value] * len(own) for other, value in read.items()} | {self.operand: parts}
         for other, sent in self.sent.items():
             if sent.image.part != self.operand:
@@ -344,5 +347,5 @@ class _HeavyPieces:
         results = [(label, *numbers, at) for at in range(len(own))]
         for at, result in enumerate(results):
             tasks[result] = (computed_piece, kernel, list(operands), [value[at] for value in operands.values()])
-        tasks[key] = (added_divisions, f"{label}-sum", results)
+        tasks[key] = (added_divisions, total, results)
         return True
