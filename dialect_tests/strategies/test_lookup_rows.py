@@ -21,13 +21,31 @@ def test_products_where_a_mask_has_entries(seed: int) -> None:
     np.testing.assert_array_equal(ms.evaluate(MASKED, M=M, A=A, B=B, out="CSR").to_numpy(), mask * (left @ right))
 
 
+@pytest.mark.parametrize("rows", [1, 5, 4000])
+@pytest.mark.parametrize("columns", [1, 3, 100])
+def test_lists_of_more_coordinates_than_the_result_has_are_met(rows: int, columns: int) -> None:
+    """The list of rows of D stays the same in the loop over s: there are no places for its coordinates."""
+    rng = np.random.default_rng(rows)
+    S, D, A = ((rng.random(shape) < 0.6) * 2.0 for shape in ((3, columns), (rows, columns), (rows, 3)))
+    tensors = {"S": ms.tensor(S, "CSR"), "D": ms.tensor(D, "DCSR"), "A": ms.tensor(A, "CSC")}
+    statement, expected = "S(s,i) * D(t,i) * A(t,s)", np.einsum("si,ti,ts->i", S, D, A)
+    for optimize in ("off", "auto"):
+        found = ms.evaluate(f"Y(i) = {statement}", out="SparseVector", optimize=optimize, tensors=tensors)
+        np.testing.assert_array_equal(found.to_numpy(), expected)
+    said = said_by("look-up-rows", f"Y(i) = {statement}", "SparseVector", S="CSR", D="DCSR", A="CSC")
+    assert "t: its coordinates are not those of a row of the result" in said
+
+
 def test_it_says_which_rows_are_looked_up() -> None:
     assert said_by("look-up-rows", MASKED, "CSR", M="CSR", A="CSR", B="CSR") == ["applied to j"]
 
 
 def test_it_says_why_rows_are_merged() -> None:
     said = said_by("look-up-rows", MASKED, "CSR", M="DCSR", A="CSR", B="DCSR")
-    assert said == [f"{variable}: no row stays the same in the loops around" for variable in "jk"]
+    assert said == [
+        "j: no row stays the same in the loops around",
+        "k: its coordinates are not those of a row of the result",
+    ]
 
 
 def test_it_says_nothing_without_a_mask() -> None:

@@ -75,7 +75,7 @@ def _rewrite(function: ir.Operation, found: Chain, mode: type[Writer], remarks: 
         result = append_arguments(block, kind, gathers=bool(found.expands), scatters=facts_of(function).scatters)
         writer = mode(result)
     if result.places is not None:
-        look_up_rows(function, result.places, remarks)
+        look_up_rows(function, result.places, [expand.values for expand in found.expands], remarks)
     sometimes = arrange_merges(function, remarks)
     chain = find_chain(function)
     assert chain is not None

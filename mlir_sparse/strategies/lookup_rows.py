@@ -15,12 +15,12 @@ from itertools import product
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.effects import MemoryAccess, only_reads
+from mlir_sparse.loops.effects import MemoryAccess, access_of, only_reads
 from mlir_sparse.loops.emit_copies import move_here, rewritten
 from mlir_sparse.loops.model import MergedList, WhileLoop, merging_loops
 from mlir_sparse.loops.model_accesses import position_load
 from mlir_sparse.loops.model_branches import Branch, IntegerComparison, Lesser
-from mlir_sparse.loops.regions import following, is_loop, walk
+from mlir_sparse.loops.regions import following, is_loop, operations_within, walk
 from mlir_sparse.loops.remarks import Missed, Remarks
 from mlir_sparse.loops.value_origins import is_inside, maker, parent_of, result_maker
 
@@ -67,26 +67,29 @@ class _Lookup:
     walked: _Row
 
 
-def look_up_rows(function: ir.Operation, places: ir.Value, remarks: Remarks) -> None:
+def look_up_rows(function: ir.Operation, places: ir.Value, gathered: Sequence[ir.Value], remarks: Remarks) -> None:
     """Rewrites each loop that intersects two operands of which one stays the same in the loops around.
 
     Args:
         function: a sparsified function.
         places: a memref over the coordinates, all 0: where a scattered row has an entry, its position plus 1.
+        gathered: the memrefs over the same coordinates that rows of the result are gathered in.
         remarks: where to say which loops are rewritten.
     """
     for loop in merging_loops(function):
-        found = remarks.of(loop.op, _applies(loop), LOOK_UP_ROWS)
+        found = remarks.of(loop.op, _applies(loop, gathered), LOOK_UP_ROWS)
         if found is not None:
             _scatter(found.around, found.row, places)
             _rewrite(found, places)
 
 
-def _applies(loop: WhileLoop) -> _Lookup | Missed:
+def _applies(loop: WhileLoop, gathered: Sequence[ir.Value]) -> _Lookup | Missed:
     choices = [branch for op in loop.body if (branch := Branch.of(op)) is not None]
     rows = _intersected(loop, choices[0]) if len(choices) == 1 else ()
     if len(rows) != 2:
         return Missed("it does not intersect two operands and do nothing where they do not meet")
+    if not _is_gathered(loop, rows, gathered):
+        return Missed("its coordinates are not those of a row of the result")
     for row, walked in (rows, rows[::-1]):
         around = _outermost(loop, row)
         if around is not None:
@@ -105,6 +108,14 @@ def _intersected(loop: WhileLoop, choice: Branch) -> Sequence[_Row]:
         if load is not None and load.at == (entries.position,) and not list(loop.results[entries.number].uses):
             found.append(_Row(entries, equal.left, load))
     return found if len(found) == 2 else ()
+
+
+def _is_gathered(loop: WhileLoop, rows: Sequence[_Row], gathered: Sequence[ir.Value]) -> bool:
+    """Returns whether what meets is gathered at its coordinate: for those of other loops there are no places."""
+    both = {row.coordinate for row in rows}
+    coordinates = both.union(_least(loop.body, both))
+    accesses = (access for op in operations_within(loop.op) if (access := access_of(op)) is not None)
+    return any(access.buffer in gathered and coordinates.issuperset(access.at) for access in accesses)
 
 
 def _is_idle(choice: Branch, loop: WhileLoop) -> bool:
