@@ -121,7 +121,9 @@ def sketches_of(
     found = _with_likely(spec, sketches_of_values(values))
     if not found.unasked:
         return found
-    often, symmetric, alike = _times_read(spec), list[int](), list[int]()
+    symmetric: list[int] = []
+    alike: list[int] = []
+    often = _times_read(spec)
     for number in found.unasked:
         (name, _), value = spec.inputs[number], values[number]
         if not isinstance(value, SparseTensor):
@@ -165,10 +167,7 @@ def _times_read(spec: KernelSpec) -> Counter[str]:
 
 def _is_scattered(access: Access, spec: KernelSpec) -> bool:
     """Returns whether loops over a matrix add to the elements of the result that its entries name."""
-    with importing():
-        from mlir_sparse.plan.algebra.tensor_facts import levels_of  # few matrices are symmetric
-
-    dims, target = levels_of(spec.type_of(access.tensor).encoding)[1], spec.assignment.target.subscripts
+    dims, target = _known_facts().levels_of(spec.type_of(access.tensor).encoding)[1], spec.assignment.target.subscripts
     if dims is None or len(dims) != 2 or len(target) != 1:
         return False
     outer, inner = (access.subscripts[dim] for dim in dims)
@@ -264,18 +263,14 @@ def _open_statement(spec: KernelSpec, optimize: str) -> RuledStatement | None:
     """Returns a statement as rules take it; None where there is nothing to choose, whatever the data are."""
     if spec.assignment.ranges or spec.assignment.exists or is_single_product(spec):
         return None
-    with importing():
-        from mlir_sparse.plan.algebra.gathers_as_products import gathers_as_products  # most are single products
-        from mlir_sparse.plan.algebra.possible_gain import may_gain
-        from mlir_sparse.plan.algebra.ruled_statement import ruled_statement
-
-    ruled = ruled_statement(spec)
+    rules, gathers, gain = _rules()
+    ruled: RuledStatement | None = rules.ruled_statement(spec)
     if ruled is None:
         return None
     numbers = ruled.of_numbers
     arrays = {name for name, kind in spec.inputs if numbers and kind.encoding is None and kind.dtype in WIDE_TYPES}
-    products = gathers_as_products(ruled.assignment, dict(spec.inputs)).assignment
-    return ruled if may_gain(products, arrays, cancels=_may_cancel(ruled, optimize)) else None
+    products = gathers.gathers_as_products(ruled.assignment, dict(spec.inputs)).assignment
+    return ruled if gain.may_gain(products, arrays, cancels=_may_cancel(ruled, optimize)) else None
 
 
 def _may_cancel(ruled: RuledStatement, optimize: str) -> bool:
@@ -288,24 +283,36 @@ def _licence(spec: KernelSpec, ruled: RuledStatement, optimize: str) -> dict[str
 
 
 def _facts(spec: KernelSpec, data: DataSketches) -> dict[str, TensorFacts]:
-    with importing():
-        from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
-
-    found = dict[str, TensorFacts]()
+    known = _known_facts()
+    found: dict[str, TensorFacts] = {}
     for number, ((name, kind), sketch) in enumerate(zip(spec.inputs, data.sketches, strict=True)):
         symmetric, pattern = number in data.symmetric, sketch.pattern
         if symmetric and pattern is not None and pattern.of_one_value != (number in data.of_one_value):
             # Values may have been written since the sample was taken.
             sketch = replace(sketch, pattern=replace(pattern, of_one_value=not pattern.of_one_value))
-        found[name] = TensorFacts(kind, sketch, symmetric=symmetric)
+        found[name] = known.TensorFacts(kind, sketch, symmetric=symmetric)
     return found
 
 
 def _keeps_entries(rewriting: Rewriting, spec: KernelSpec) -> bool:
-    with importing():
-        from mlir_sparse.plan.algebra.ruled_statement import keeps_entries
+    return bool(_rules()[0].keeps_entries(rewriting, spec))
 
-    return keeps_entries(rewriting, spec)
+
+# Modules of rules are imported once: to ask for one takes as long as to look at a part of a small statement.
+@cache
+def _rules() -> tuple[ModuleType, ModuleType, ModuleType]:
+    with importing():
+        from mlir_sparse.plan.algebra import gathers_as_products, possible_gain, ruled_statement
+
+    return ruled_statement, gathers_as_products, possible_gain  # most statements are single products
+
+
+@cache
+def _known_facts() -> ModuleType:
+    with importing():
+        from mlir_sparse.plan.algebra import tensor_facts  # few matrices are symmetric
+
+    return tensor_facts
 
 
 @cache

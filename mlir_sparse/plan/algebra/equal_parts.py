@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from mlir_sparse._search import product_key
-from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.algebra.normal_form import Factor, Opaque, ProductTerm, expression_of, renamed, variables_of
 
@@ -18,9 +18,8 @@ __all__ = ["PartKey", "key_of", "name_of"]
 _OTHERS = ("=", "+")
 
 
-@dataclass(frozen=True, slots=True)
-class PartKey:
-    """What equal products have in common.
+class PartKey(NamedTuple):
+    """What equal products have in common; searches hash and compare it again and again, as tuples do by themselves.
 
     Args:
         factors: of each factor its name and the numbers of its variables, sorted by name.

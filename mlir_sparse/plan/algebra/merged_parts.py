@@ -37,8 +37,10 @@ def merged(rewriting: Rewriting) -> Rewriting:
                 one = parts.get(factor.tensor)
                 if one is not None and factor.tensor in once and _is_elementwise(one, factor, part):
                     value = substitute(value, {factor: parts.pop(factor.tensor).value})
-        parts[part.target.tensor] = replace(part, value=value, by_blas=by_blas)
-    return replace(rewriting, parts=tuple(parts.values()))
+        changed = value is not part.value or by_blas is not part.by_blas
+        parts[part.target.tensor] = replace(part, value=value, by_blas=by_blas) if changed else part
+    merged_parts = tuple(parts.values())
+    return rewriting if merged_parts == rewriting.parts else replace(rewriting, parts=merged_parts)
 
 
 def _values(rewriting: Rewriting) -> Iterator[Expr]:

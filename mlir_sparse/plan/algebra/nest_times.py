@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mlir_sparse._search import MachineSteps
 from mlir_sparse._search import NestTimes as TimesOfNests
 from mlir_sparse.machine import MachineTimes
@@ -47,7 +45,14 @@ class NestTimes(TimesOfNests):
         return NestTimes(self.estimates, self.machine, has_blas=blas, has_masks=has_masks, has_workspaces=workspaces)
 
 
-@lru_cache(maxsize=8)  # a process plans for one machine
+# Of the machine that was asked for last: a process plans for one, and its times take long to hash.
+_last: tuple[MachineTimes, MachineSteps] | None = None
+
+
 def steps_of(machine: MachineTimes) -> MachineSteps:
     """Returns the times of steps as native code reads them."""
-    return MachineSteps(machine, float(FAR_SIZES[0]))
+    global _last
+    known = _last
+    if known is None or known[0] is not machine:
+        known = _last = machine, MachineSteps(machine, float(FAR_SIZES[0]))
+    return known[1]

@@ -44,6 +44,7 @@ from mlir_sparse.spec.computed_type import inner_dtype, operand_dtype, starts_an
 from mlir_sparse.text.identifiers import generated_name
 
 __all__ = [
+    "NO_VARIABLES",
     "Computed",
     "Factor",
     "NoNormalFormError",
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 
-_NONE = frozenset[IndexVar]()
+NO_VARIABLES = frozenset[IndexVar]()
 # The operators that sums of products have.
 _KNOWN = (BinaryOp.MUL, BinaryOp.ADD, BinaryOp.SUB)
 
@@ -106,7 +107,7 @@ class ProductTerm:
     @property
     def inside(self) -> frozenset[IndexVar]:
         """Returns the index variables of the factors, those summed over included."""
-        return _NONE.union(*map(variables_of, self.factors))
+        return NO_VARIABLES.union(*map(variables_of, self.factors))
 
     @property
     def everywhere(self) -> frozenset[IndexVar]:
@@ -138,7 +139,7 @@ def _variables_in(node: Opaque | Sum | ProductTerm) -> frozenset[IndexVar]:
         return node.inside - node.bound
     if isinstance(node, Opaque):
         return frozenset(free_indices(node.body))
-    return _NONE.union(*map(variables_of, node.terms))
+    return NO_VARIABLES.union(*map(variables_of, node.terms))
 
 
 def accesses_in(factor: Factor) -> tuple[Access, ...]:

@@ -15,6 +15,7 @@ from mlir_sparse.plan.algebra.estimates import MOST_BITS, bits_of, union
 from mlir_sparse.plan.algebra.masked_functions import without_known_masks
 from mlir_sparse.plan.algebra.mixed_sums import with_sums_made
 from mlir_sparse.plan.algebra.normal_form import (
+    NO_VARIABLES,
     Computed,
     Factor,
     NoNormalFormError,
@@ -112,7 +113,7 @@ class Statement(PartStore):
 
     def _closed_sum(self, terms: tuple[ProductTerm, ...]) -> Access:
         self.written += sum(self.time_as_written(term, variables_of(term)) for term in terms)
-        variables = frozenset[IndexVar]().union(*map(variables_of, terms))
+        variables = NO_VARIABLES.union(*map(variables_of, terms))
         factor = self._sum(terms, variables)
         if isinstance(factor, Access):
             return factor
@@ -196,7 +197,7 @@ class Statement(PartStore):
         places: dict[int, Factor] = {part & -part: self._part_of(search, factors, part) for part in way.made}
         places |= {one: factors[one.bit_length() - 1] for one in bits_of(way.read)}
         body = tuple([places[one] for one in sorted(places)])
-        nest = ProductTerm(body, frozenset[IndexVar]().union(*map(variables_of, body)) - kept)
+        nest = ProductTerm(body, NO_VARIABLES.union(*map(variables_of, body)) - kept)
         array = search.is_array(members)
         return self._in_order(self._with_made(nest, kept, array=array), kept)
 
@@ -310,7 +311,7 @@ class Statement(PartStore):
 
     def _mixed_sum(self, terms: tuple[ProductTerm, ...], even: bool) -> Access | None:
         """Returns the access of a part that is a sum of sparse tensors and an array with all variables, and others."""
-        (walked, arrays), variables = self._sorted(terms), frozenset[IndexVar]().union(*map(variables_of, terms))
+        (walked, arrays), variables = self._sorted(terms), NO_VARIABLES.union(*map(variables_of, terms))
         if any(self.reads_sparse(expression_of([term])) for term in arrays):
             return None  # a function that has values where the tensor has none
         whole = [term for term in arrays if isinstance(term.factors[0], Access) and variables_of(term) == variables]

@@ -258,8 +258,8 @@ class StatementWays:
                     yield self._planned(form, other)
 
     def _forms(self) -> Iterator[_Form]:
-        seen, chosen, form = set[object](), 0, self._first
-        choices = form.choices
+        seen: set[object] = set()
+        chosen, form, choices = 0, self._first, self._first.choices
         while True:
             for is_factored, terms in self._new_sums(chosen, form, seen):
                 yield self._factored(form, terms) if is_factored else form
@@ -339,15 +339,16 @@ class StatementWays:
         times = tuple([statement.time(term.factors, self._kept, array=array) for term in nests])
         if not self._plain and any(mask_of(factor) for term in nests for factor in term.factors):
             raise NoNormalFormError("a product has a mask that is none of its factors")
-        total = statement.nanoseconds + sum(time.nanoseconds for time in times)
+        total = statement.nanoseconds + sum([time.nanoseconds for time in times])
+        nbytes = statement.nbytes(nests)
         by_blas = len(times) == 1 and times[0].by_blas
         return StatementWay(
             nests,
             form.renamed,
             by_blas,
-            total if statement.nbytes(nests) <= statement.room else math.inf,
+            total if nbytes <= statement.room else math.inf,
             form.as_written,
-            statement.nbytes(nests),
+            nbytes,
             tuple(rule.name for rule in statement.rules),
             form.changed,
             times,

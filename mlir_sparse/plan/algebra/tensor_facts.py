@@ -34,7 +34,8 @@ class TensorFacts:
     def relation(self, tensor: str, variables: tuple[int, ...]) -> EntrySet:
         """Returns the relation of an access of a tensor, by its name, at some variables."""
         axes, (sparse, dims) = self.sketch.axes, levels_of(self.kind.encoding)
-        largest, squares = dict[int, float](), dict[int, float]()
+        largest: dict[int, float] = {}
+        squares: dict[int, float] = {}
         if axes:
             for variable, axis in zip(variables, axes, strict=True):
                 largest[variable], squares[variable] = axis.largest, axis.squares
