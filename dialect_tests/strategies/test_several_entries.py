@@ -50,6 +50,18 @@ def test_other_storage_and_sums(inner: int, text: str, expected: Any, storage: s
     np.testing.assert_array_equal(found.to_numpy(), expected(dense, X, Y))
 
 
+@pytest.mark.parametrize("stored", ["SparseVector", "COO", "(i) -> (i : dense)", "(i) -> (i : loose_compressed)"])
+@crossed(inner=[1, 8, 20], dtype=[np.float64, np.int32], threads=[1, 2])
+def test_entries_of_vectors(stored: str, inner: int, dtype: Any, threads: int) -> None:
+    """No loop stands around the one over entries."""
+    C, A = np.arange(11) % 3 * 2, np.arange(11 * inner).reshape(11, inner) % 5
+    for out in ("SparseVector", "dense"):
+        found = ms.evaluate(
+            "y(i) = C(i) * A(i,k)", C=ms.tensor(C.astype(dtype), stored), A=A.astype(dtype), out=out, threads=threads
+        )
+        np.testing.assert_array_equal(np.asarray(found), C * A.sum(1))
+
+
 @crossed(inner=[8, 16, 32, 64], dtype=[np.float16, np.int8, np.int32, np.int64, np.complex64], threads=[1, 2])
 def test_lines_of_one_vector_of_other_types(inner: int, dtype: Any, threads: int) -> None:
     S, dense = rows_of([*range(11), 0, 4, 3], 12, dtype)

@@ -125,11 +125,18 @@ class _Several:
         lower, upper = loop.bounds
         with ir.InsertionPoint(loop.op):
             end = whole_end(lower, upper, _ENTRIES)
+            far = self._reaches_far()
 
             def vectors() -> list[ir.Value]:
-                self._by_reach(lambda asks: self._loop(end, lower, partial(self._vectors, asks=asks)))
+                if far is None:
+                    several(asks=False)
+                else:
+                    build.branch(far, lambda: several(asks=True), lambda: several(asks=False))
                 build.loop(upper, (), self._vector, end)
                 return [upper]
+
+            def several(*, asks: bool) -> None:
+                self._loop(end, lower, partial(self._vectors, asks=asks))
 
             def lines() -> list[ir.Value]:
                 self._ask_for_rows()
@@ -144,19 +151,17 @@ class _Several:
     def _loop(self, end: ir.Value, lower: ir.Value, totals: _Totals) -> None:
         build.loop(end, (), lambda start: self._group(start, totals), lower, _ENTRIES, like=self.entries.loop.op)
 
-    def _by_reach(self, write: Callable[[bool], None]) -> None:
-        """Writes a loop that asks for rows of later entries, for arrays that caches do not hold, and one that does not.
+    def _reaches_far(self) -> ir.Value | None:
+        """Writes, before all loops, whether rows of later entries are to be asked for: caches do not hold the arrays.
 
-        Where they are near, requests are a third of what is done for a row of one vector.
+        Near ones take a third longer so, for a row of one vector. None where none are asked for.
         """
         distances = self.target.distances
         named = [load.buffer for load in self.entries.line.streams if any(map(coordinate_load, load.at[:-1]))]
         if not named or not distances.rows:
-            write(False)
-            return
+            return None
         with ir.InsertionPoint(outermost(self.entries.loop.op, *named)):
-            far = reduce(partial(build.bits_of, "ori"), [is_larger(buffer, distances.local) for buffer in named])
-        build.branch(far, lambda: write(True), lambda: write(False))
+            return reduce(partial(build.bits_of, "ori"), [is_larger(buffer, distances.local) for buffer in named])
 
     def _ask_for_rows(self) -> None:
         """Asks for the lines of a later row of the result, where they follow from its number."""
