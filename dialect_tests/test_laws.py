@@ -65,7 +65,7 @@ def _lifted(add: str, value: float) -> float:
 
 
 def _laws(name: str) -> Distribution:
-    """Returns on which sides products distribute over sums; of plus_times as of exact numbers."""
+    """Returns on which sides products distribute over sums, of no terms too; of plus_times as of exact numbers."""
     add, multiply = name.split("_")
     plus, times = ADD[add], MULTIPLY[multiply]
     samples = list(itertools.product(SMALL if name == "plus_times" else WIDE, repeat=3))
@@ -77,9 +77,14 @@ def _laws(name: str) -> Distribution:
     def holds(whole: Callable[..., float], terms: Callable[..., tuple[float, float]]) -> bool:
         return all(_same(_lifted(add, whole(*abc)), total(*terms(*abc))) for abc in samples)
 
+    def of_none(product: Callable[[float], float]) -> bool:
+        return all(_same(_lifted(add, product(c)), ZERO[add]) for c in WIDE)
+
+    left = holds(lambda a, b, c: times(total(a, b), c), lambda a, b, c: (times(a, c), times(b, c)))
+    right = holds(lambda a, b, c: times(a, total(b, c)), lambda a, b, c: (times(a, b), times(a, c)))
     return Distribution(
-        left=holds(lambda a, b, c: times(total(a, b), c), lambda a, b, c: (times(a, c), times(b, c))),
-        right=holds(lambda a, b, c: times(a, total(b, c)), lambda a, b, c: (times(a, b), times(a, c))),
+        left=left and of_none(lambda c: times(ZERO[add], c)),
+        right=right and of_none(lambda c: times(c, ZERO[add])),
         minus=name == "plus_times",
     )
 
@@ -100,6 +105,29 @@ def test_products_are_grouped_and_swapped_where_it_is_declared(name: str) -> Non
         assert holds(Law.GROUPS, ring) == all(
             _same(times(times(a, b), c), times(a, times(b, c))) for a, b, c in triples
         )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sum_over_an_axis_of_length_zero_is_the_zero(name: str) -> None:
+    """Also where a product does not depend on the factor that has the axis."""
+    A, D, d = ms.tensor(np.arange(1.0, 7.0).reshape(2, 3), "CSR"), np.ones((0, 3)), np.ones(0)
+    for value, tensors in (
+        ("A(i,j) * D(k,j)", {"D": D}),
+        ("D(k,j) * A(i,j)", {"D": D}),
+        ("A(i,j) * D(k)", {"D": d}),
+        ("D(k) * A(i,j)", {"D": d}),
+        ("A(i,j) * D(k,j)", {"D": ms.tensor(D, "CSR")}),
+    ):
+        found = ms.evaluate(f"y(i) = {value}", semiring=name, tensors={"A": A, **tensors})
+        np.testing.assert_array_equal(found, np.full(2, _zero(name, found.dtype)))
+
+
+def _zero(name: str, dtype: np.dtype[Any]) -> float:
+    found = ZERO[name.split("_")[0]]
+    if np.isfinite(found) or dtype.kind == "f":
+        return found
+    ends = (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return ends[found > 0]
 
 
 def test_exact_semirings_keep_every_bit() -> None:

@@ -100,18 +100,16 @@ MULTIPLICATIONS: dict[str, Operator] = {
 
 _LEFT, _RIGHT = Distribution(left=True), Distribution(right=True)
 _BOTH = Distribution(left=True, right=True)
-# Idempotent additions: x + x is x, and a sum of ones is one.
-_IDEMPOTENT = ("min", "max", "or", "and", "any")
-# Laws of machine numbers. In floating point x + y is monotone in y. A product x * y may underflow to zero where neither
-# factor is zero. Integers count as exact, up to overflow.
+# Laws of machine numbers, for sums of any number of terms: of none too, as over an axis of length 0, so that a law of
+# `first`, `pair` and other products that the identity of the sum does not annihilate is that of one side, or there is
+# none. In floating point x + y is monotone in y. A product x * y may underflow to zero where neither factor is zero.
+# Integers count as exact, up to overflow.
 _LAWS: dict[tuple[str, str], Distribution] = {
     ("plus", "times"): ARITHMETIC,
-    **{(add, multiply): _BOTH for add in ("min", "max") for multiply in ("plus", "min", "max")},
-    **{(add, multiply): _BOTH for add in ("or", "and") for multiply in ("or", "and")},
-    **{("any", multiply): _BOTH for multiply in MULTIPLICATIONS},
-    **{(add, multiply): _BOTH for add in _IDEMPOTENT for multiply in ("pair", "first", "second")},
-    ("times", "pair"): _BOTH,
-    **{(add, multiply): laws for add in ("plus", "times") for multiply, laws in (("first", _LEFT), ("second", _RIGHT))},
+    **dict.fromkeys((("min", "plus"), ("max", "plus"), ("min", "max"), ("max", "min")), _BOTH),
+    **dict.fromkeys((("or", "and"), ("and", "or"), ("any", "times"), ("any", "and")), _BOTH),
+    **{(add, "pair"): _BOTH for add in ("times", "and")},
+    **{(add, multiply): laws for add in MONOIDS for multiply, laws in (("first", _LEFT), ("second", _RIGHT))},
 }
 
 
