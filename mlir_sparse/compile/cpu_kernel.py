@@ -19,6 +19,7 @@ from mlir_sparse.compile.cpu_build import Build, Stage
 from mlir_sparse.compile.direct_calls import DirectCall, for_plan, for_sizes
 from mlir_sparse.compile.entered_lists import account_of_lists, bounds_of_lists, with_entered_lists
 from mlir_sparse.compile.index_operands import made_account
+from mlir_sparse.compile.kept_plans import keep_plans
 from mlir_sparse.compile.kernel_settings import DEFAULT_SETTINGS, KernelSettings
 from mlir_sparse.compile.portable_kernel import PortableKernel
 from mlir_sparse.compile.statement_optimizer import DataSketches, rewriting_for, rewriting_for_types, sketches_of
@@ -297,6 +298,7 @@ class Kernel(PortableKernel):
                 output = replace(self.spec.output, shape=(None,) * self.spec.output.rank)
                 spec = replace(self.spec, inputs=inputs, output=output, rewriting=rewriting)
                 build = Build.ready(spec.with_open_blocks().with_output_widths(), self.schedule)
+                keep_plans()
                 self._builds[key] = build
             return build
 

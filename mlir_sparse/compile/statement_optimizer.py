@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache, lru_cache
 from types import ModuleType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.classes import dataclass
+from mlir_sparse.compile.kept_plans import MadePlan, has_planner, kept_plans, note_plan
 from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import Sketch
 from mlir_sparse.errors import UnsupportedError
@@ -197,7 +198,10 @@ def rewriting_for(spec: KernelSpec, data: DataSketches, optimize: str = "auto") 
         data: what is known of its operands.
         optimize: "auto" or "algebra".
     """
-    return _cheapest(_plain(spec), data, optimize)
+    spec = _plain(spec)
+    kept = _kept(spec, optimize)
+    decides = str(_deciding(data)) if kept else ""
+    return kept[decides] if decides in kept else _cheapest(spec, data, optimize)
 
 
 def rewriting_for_types(spec: KernelSpec, optimize: str) -> Rewriting | None:
@@ -212,7 +216,10 @@ def rewriting_for_types(spec: KernelSpec, optimize: str) -> Rewriting | None:
 
 def depends_on_data(spec: KernelSpec, optimize: str) -> bool:
     """Returns whether data decides how a statement is computed; a rewriting that it has does not count."""
-    return optimize != "off" and _open_statement(_plain(spec), optimize) is not None
+    if optimize == "off":
+        return False
+    spec = _plain(spec)
+    return bool(_kept(spec, optimize)) or _open_statement(spec, optimize) is not None
 
 
 def alternatives(spec: KernelSpec, data: DataSketches | None, optimize: str) -> tuple[Alternative, ...]:
@@ -259,9 +266,24 @@ def _plain(spec: KernelSpec) -> KernelSpec:
 
 
 @lru_cache(maxsize=512)
+def _has_no_other_way(spec: KernelSpec) -> bool:
+    return bool(spec.assignment.ranges or spec.assignment.exists) or is_single_product(spec)
+
+
+def _kept(spec: KernelSpec, optimize: str) -> Mapping[str, Rewriting | None]:
+    """Returns the plans that processes before have kept: a statement that has some depends on data."""
+    return {} if has_planner() or _has_no_other_way(spec) else kept_plans(spec, optimize)
+
+
+def _deciding(data: DataSketches) -> tuple[object, ...]:
+    """Returns what equal data has in common, by which plans are chosen."""
+    return data.rounded, data.symmetric, data.unasked, data.of_one_value
+
+
+@lru_cache(maxsize=512)
 def _open_statement(spec: KernelSpec, optimize: str) -> RuledStatement | None:
     """Returns a statement as rules take it; None where there is nothing to choose, whatever the data are."""
-    if spec.assignment.ranges or spec.assignment.exists or is_single_product(spec):
+    if _has_no_other_way(spec):
         return None
     rules, gathers, gain = _rules()
     ruled: RuledStatement | None = rules.ruled_statement(spec)
@@ -325,6 +347,13 @@ def _ways() -> ModuleType:
 
 @lru_cache(maxsize=256)
 def _cheapest(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting | None:
+    found = _searched(spec, data, optimize)
+    if _open_statement(spec, optimize) is not None:
+        note_plan(MadePlan(spec, optimize, _deciding(data), found))
+    return found
+
+
+def _searched(spec: KernelSpec, data: DataSketches, optimize: str) -> Rewriting | None:
     ruled = _open_statement(spec, optimize)
     if ruled is None:
         return None
@@ -346,7 +375,7 @@ def _dominant(spec: KernelSpec, optimize: str) -> Rewriting | None:
     found: Rewriting | None = None
     for number, sketches in enumerate(assumed_sketches(spec)):
         data = rounded_sketches(sketches)
-        best = _cheapest.__wrapped__(spec, data, optimize)
+        best = _searched(spec, data, optimize)
         # Whether more rows are gathered than there are, no type says.
         if best is None or best.gathered or (number and best != found):
             return None

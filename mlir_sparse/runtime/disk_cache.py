@@ -25,6 +25,7 @@ from mlir_sparse.runtime import package_sources
 from mlir_sparse.runtime.machine_code import Machine, is_module, kept_machine
 
 __all__ = [
+    "PLANS",
     "cache_folder",
     "cache_state",
     "fetch",
@@ -38,6 +39,8 @@ _MAGIC = b"MLIRSPK1"
 _HEADER = struct.Struct("<8s32sIII")  # magic, checksum of all that follows it, lengths of key, steps and code
 _CHECKED_FROM = 40
 _SUFFIX = ".kernel"
+PLANS = ".plans"
+"""How names of files with plans of statements end, which have no code."""
 _MOST_BYTES = 256 << 20  # for all entries
 _LARGEST = 16 << 20  # for one entry
 _SELDOM = 32  # entries that a process writes between two checks of the size
@@ -70,8 +73,8 @@ def _usable(folder: str | None) -> str:
     return "" if _is_trusted(about) else f"off: others own {folder}, or may write to it"
 
 
-def _path_of(folder: str, key: str) -> str:
-    return os.path.join(folder, blake2b(key.encode(), digest_size=20).hexdigest() + _SUFFIX)
+def _path_of(folder: str, key: str, suffix: str = _SUFFIX) -> str:
+    return os.path.join(folder, blake2b(key.encode(), digest_size=20).hexdigest() + suffix)
 
 
 def _complete(key: str) -> str:
@@ -96,13 +99,13 @@ def fetch(key: str, known: Sequence[Encoding | None]) -> tuple[ProgramSteps, Mac
         return None
 
 
-def fetch_entry(key: str) -> tuple[bytes, bytes] | None:
-    """Returns the text and the code that `store_entry` kept for a key, or None."""
+def fetch_entry(key: str, suffix: str = _SUFFIX) -> tuple[bytes, bytes] | None:
+    """Returns the text and the code that `store_entry` kept for a key and a suffix of names of files, or None."""
     folder = cache_folder()
     if folder is None or _usable(folder):
         return None
     key = _complete(key)
-    content = _read(_path_of(folder, key))
+    content = _read(_path_of(folder, key, suffix))
     return None if content is None else _parts(content, key)
 
 
@@ -169,21 +172,31 @@ def store(
     store_entry(key, write_steps(program, known).encode(), machine.kept_code(), program.functions)
 
 
-def store_entry(key: str, text: bytes, code: bytes, functions: Sequence[str]) -> None:
-    """Keeps a text and code with some functions, as `kept_machine` takes it, for other processes, if possible."""
+def store_entry(key: str, text: bytes, code: bytes, functions: Sequence[str], suffix: str = _SUFFIX) -> None:
+    """Keeps a text, and code with some functions as `kept_machine` takes it, for other processes, if possible.
+
+    Args:
+        key: as for `fetch`.
+        text: the text.
+        code: the code; none where there are no functions.
+        functions: the names of the functions.
+        suffix: how the name of the file ends.
+    """
     folder = cache_folder()
     if folder is None or _usable(folder):
         return
     key = _complete(key)
     named = key.encode()
-    if len(named) + len(text) + len(code) > _LARGEST or not (is_module(code) or _loads(code, functions)):
+    if len(named) + len(text) + len(code) > _LARGEST:
+        return
+    if code and not (is_module(code) or _loads(code, functions)):
         return
     checked = struct.pack("<III", len(named), len(text), len(code)) + named + text + code
     checksum = blake2b(checked, digest_size=32).digest()
     with contextlib.suppress(OSError):  # a full disk, a folder that is read only
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _usable(folder):
-            write_whole(_path_of(folder, key), _MAGIC + checksum + checked, private=True)
+            write_whole(_path_of(folder, key, suffix), _MAGIC + checksum + checked, private=True)
             _trim_seldom(folder)
 
 
@@ -209,7 +222,7 @@ def _entries(folder: str) -> Iterator[tuple[float, int, str]]:
     """Yields the time of the last use, the bytes and the path of each entry."""
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
-            if item.name.endswith(_SUFFIX) or item.name.startswith(PARTIAL):
+            if item.name.endswith((_SUFFIX, PLANS)) or item.name.startswith(PARTIAL):
                 with contextlib.suppress(OSError):  # removed meanwhile
                     about = item.stat(follow_symlinks=False)
                     yield about.st_mtime, about.st_size, item.path
