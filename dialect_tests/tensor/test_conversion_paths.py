@@ -275,3 +275,20 @@ def test_lists_are_taken_apart_on_several_threads(
     np.testing.assert_array_equal(tree.coordinates[-2], wanted[-2, starts])
     np.testing.assert_array_equal(tree.positions[-1], np.r_[starts, values.size])
     np.testing.assert_array_equal(tree.values, values)
+
+
+@pytest.mark.parametrize("levels", [
+    "{0} : dense, {1} : compressed", "{1} : dense, {0} : compressed", "{0} : dense, {1} : hashed",
+    "{0} : compressed(nonunique), {1} : singleton",
+])  # fmt: skip
+def test_equal_encodings_with_other_names_keep_their_own(levels: str) -> None:
+    """What is known of an encoding is kept for those equal to it, and these may name their dimensions otherwise."""
+    source = tensor([[0.0, 2.0, 0.0], [3.0, 0.0, -0.0]], "BSR", block=(1, 3))
+    for names in (("i", "j"), ("row", "column"), ("i", "j")):
+        wanted = encoding(f"({', '.join(names)}) -> ({levels.format(*names)})")
+        made = source.convert(wanted)
+        assert made.encoding.dim_names == names
+        assert made.to_numpy().tolist() == [[0.0, 2.0, 0.0], [3.0, 0.0, 0.0]]
+        back = made.convert(encoding(f"({', '.join(names)}) -> ({names[0]} : dense, {names[1]} : compressed)"))
+        assert back.encoding.dim_names == names
+        assert back.to_numpy().tolist() == made.to_numpy().tolist()

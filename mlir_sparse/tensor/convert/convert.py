@@ -177,6 +177,7 @@ def _transpose(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None
     return LevelStorage.from_buffers(resolved, (columns, rows), buffers)
 
 
+@lru_cache(maxsize=256)
 def _is_rows(encoding: Encoding) -> bool:
     formats = tuple(kind.format for kind in encoding.level_types)
     return encoding.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)
@@ -191,6 +192,7 @@ def same_formats(a: Encoding, b: Encoding) -> bool:
     return all(replace(x, properties=()) == replace(y, properties=()) for x, y in pairs)
 
 
+@lru_cache(maxsize=1024)
 def serves_as(given: Encoding, wanted: Encoding) -> bool:
     """Returns whether storage of an encoding is storage of another, up to widths: the layout, with all its guarantees.
 

@@ -6,6 +6,7 @@ So a copy has to shift each diagonal.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def is_diagonals(encoding: Encoding) -> bool:
     return encoding.levels == as_encoding("DIA").levels and encoding.explicit_val is None and not encoding.has_slices
 
 
+@lru_cache(maxsize=256)
 def are_diagonals(encoding: Encoding) -> bool:
     """Returns whether an encoding has the levels of the preset DIA, or of Banded with any band.
 

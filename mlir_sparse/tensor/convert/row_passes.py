@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from mlir_sparse import _native
@@ -32,6 +34,7 @@ def convert_rows(storage: LevelStorage, shape: tuple[int, ...], encoding: Encodi
     return _block(storage, shape, encoding, block) if block is not None else None
 
 
+@lru_cache(maxsize=256)
 def _is_rows(encoding: Encoding) -> bool:
     formats = tuple(kind.format for kind in encoding.level_types)
     plain = encoding.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)

@@ -7,6 +7,7 @@ are faster than expanding and sorting coordinates.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -123,6 +124,7 @@ def _of_width(array: Array | None, width: int) -> Array | None:
     return None if array is None else array.astype(width_dtype(width), copy=False)
 
 
+@lru_cache(maxsize=256)
 def blocks_of(encoding: Encoding) -> tuple[int, int] | None:
     """Returns the block size of an encoding with the levels of BSR, or None.
 
