@@ -319,3 +319,29 @@ def test_arrays_beside_entries_may_be_stored_in_dense_levels(text: str, levels: 
     given = {name: value for name, value in stored.items() if f"{name}(" in text}
     found = ms.evaluate(text, A=ms.tensor(a, "DCSC"), out="dense", **given)
     np.testing.assert_array_equal(found, BESIDE[text](a, b, z))
+
+
+_CONDITIONS = {
+    "s != i": lambda i, s: s != i,
+    "s < i": lambda i, s: s < i,
+    "i != 1": lambda i, s: i != 1,
+    "s == 7": lambda i, s: False,
+}
+
+
+@pytest.mark.parametrize("ring", ["min_plus", "max_plus", "min_second", "plus_times"])
+@pytest.mark.parametrize("stored", ["dense", "CSR", "CSC", "UnorderedCOO"])
+@pytest.mark.parametrize("condition", _CONDITIONS)
+def test_what_a_condition_leaves_out_is_no_entry_of_a_sparse_sum(condition: str, stored: str, ring: str) -> None:
+    """Of arrays too: it was a zero, which is the least of what else there is."""
+    K, v = np.array([[3.0, 4, 0], [2, 5, -1], [6, 7, 8], [0, 0, -9]]), np.array([1.0, 2, 3, 4])
+    add, multiply = ring.split("_")
+    zero = {"min": np.inf, "max": -np.inf, "plus": 0.0}[add]
+    operands = {"K": K if stored == "dense" else ms.tensor(K, stored), "v": v}
+    met = [[i for i in range(4) if (stored == "dense" or K[i, s]) and _CONDITIONS[condition](i, s)] for s in range(3)]
+    terms = [[_PRODUCTS[multiply](K[i, s], v[i]) for i in rows] for s, rows in enumerate(met)]
+    expected = [_SUMS[add](each) if each else zero for each in terms]
+    for out in ("dense", "COO", "SparseVector"):
+        found = ms.evaluate(f"T(s) = K(i,s) * v(i) if {condition}", tensors=operands, semiring=ring, out=out)
+        entries = found if out == "dense" else found.to_numpy(fill_value=zero)
+        np.testing.assert_array_equal(entries, expected)

@@ -133,7 +133,11 @@ class StructuralPlanner:
             return self._by_way_of_dense(result, variables, node, encoding)
         body = self._bodies.payload(body)
         if indices and ((isinstance(body, Apply) and body.operator == SELECT) or self._bodies.is_ragged(body)):
-            body = self.value(body)  # what is selected while it is reduced would be inserted where nothing is
+            # What is selected while it is reduced would be inserted where nothing is. An array has zeros there.
+            selected = self.value(body) if self._bodies.is_partial(body) else None
+            if selected is None or self._values.type_of(selected.tensor).encoding is None:
+                return self._by_way_of_dense(result, variables, node, encoding)
+            body = selected
         if not self._inserts(body, variables):
             return self._by_way_of_dense(
                 result, variables, node if fold is None else replace(fold, body=body), encoding
