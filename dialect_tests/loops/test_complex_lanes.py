@@ -223,5 +223,5 @@ def test_it_says_that_rows_of_complex_numbers_are_summed_by_vectors() -> None:
 def test_it_says_what_of_complex_numbers_vectors_do_not_do() -> None:
     said = said_by("register-tile", "C(i,j) = A(i,k) * exp(B(k,j))", dtype="c64", A="CSR", B="")
     assert said == ["j: vectors of rows have no complex.exp of c64"]
-    said = said_by("sum-rows", "y(i) = sin(A(i,j)) * x(j)", dtype="c64", A="CSR", x="")
-    assert said == ["j: vectors of entries have no complex.sin of c64"]
+    said = said_by("sum-rows", "y(i) = sqrt(A(i,j)) * x(j)", dtype="c64", A="CSR", x="")
+    assert said == ["j: vectors of entries have no complex.sqrt of c64"]

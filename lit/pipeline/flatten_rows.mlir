@@ -8,7 +8,7 @@
 // CHECK: %[[POSITIONS:[a-z0-9_]+]] = memref.subview %arg0
 // CHECK: %[[BEGIN:[a-z0-9_]+]] = memref.load %[[POSITIONS]][%c0]
 // CHECK: %[[END:[a-z0-9_]+]] = memref.load %[[POSITIONS]]
-// CHECK: scf.for %{{.+}} = %[[BEGIN]] to %[[END]] step %c1 {
+// CHECK: scf.for %{{.+}} = %[[BEGIN]] to %[[END]] step %c1{{.*}} {
 // CHECK-NOT: scf.for
 // CHECK: return
 

@@ -48,7 +48,7 @@ _SINGLE = {
         "bitwise_xor": "arith.xori",
     },
     "u": {"max": "arith.maxui", "min": "arith.minui", "fmax": "arith.maxui", "fmin": "arith.minui"},
-    "c": _named("complex", "conj sqrt exp expm1 log log1p sin cos tan tanh pow"),
+    "c": _named("complex", "conj sqrt exp"),
 }
 # Functions that leave integers, or real numbers, as they are.
 _UNCHANGED = {
@@ -56,6 +56,9 @@ _UNCHANGED = {
     "f": frozenset({"conj", "real"}),
     "c": frozenset[str](),
 }
+# Functions whose results no type rounds.
+_SELECTING = {"abs", "round", "floor", "ceil", "trunc", "max", "min", "fmax", "fmin", "copysign", "sign", "relu"}
+_EXACT = _SELECTING | {name for name, function in FUNCTIONS.items() if function.result == "truth"}
 
 
 def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
@@ -73,6 +76,11 @@ def call(function: str, arguments: list[ir.Value], dtype: DType) -> ir.Value:
     scalars = [Scalar(argument, dtype) for argument in arguments]
     if function == "pow" and kind == "f" and (power := constant_power(scalars[0], arguments[1])) is not None:
         return power.value
+    if kind == "f" and dtype.is_narrow and function not in _EXACT:
+        # As NumPy does: MLIR's own expm1 of f16 is a difference of rounded numbers.
+        wide = dtype.accumulated_in
+        found = call(function, [arithmetic_ops.cast(argument, dtype, wide) for argument in arguments], wide)
+        return arithmetic_ops.cast(found, wide, dtype)
     for family in ("u", kind) if dtype.is_unsigned else (kind,):
         if (name := _SINGLE[family].get(function)) is not None:
             return scalars[0].op(name, *scalars[1:]).value

@@ -33,7 +33,7 @@ __all__ = ["KNOWN_FUNCTIONS", "Regions", "is_native", "regions_of"]
 # Functions that the sparsifier knows to keep zeros, by kind of element type.
 KNOWN_FUNCTIONS = {
     "f": frozenset({"ceil", "floor", "sqrt", "expm1", "log1p", "sin", "tanh"}),
-    "c": frozenset({"sqrt", "expm1", "log1p", "sin", "tanh"}),
+    "c": frozenset({"sqrt"}),  # of others MLIR loses digits, and they are several operations instead
     "i": frozenset[str](),
     "b": frozenset[str](),
 }
@@ -43,6 +43,7 @@ _SINGLE = frozenset(
     | {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2"}
     | {"floor", "ceil", "round", "trunc"}
 )
+_SINGLE_OF_COMPLEX = frozenset({"sqrt", "exp", "conj"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,9 @@ def _is_plain(node: Expr, kind: str) -> bool:
             return False
         case Negate() | Binary(BinaryOp.SUB) if any(isinstance(below, Call) for below in walk(node)):
             return False  # a function that is subtracted crashes it
-        case Call(function) if function not in _SINGLE and not (function == "abs" and kind == "f"):
+        case Call(function) if function not in (_SINGLE_OF_COMPLEX if kind == "c" else _SINGLE) and not (
+            function == "abs" and kind == "f"
+        ):
             return False
         case _:
             return all(_is_plain(child, kind) for child in children(node))
