@@ -132,3 +132,33 @@ def test_functions_lower_beside_entries_and_of_entries(storage: str, dtype: str)
         for text, wanted in cases.items():
             found = np.asarray(ms.evaluate(text, A=A, x=x)).astype(wide.dtype)
             np.testing.assert_allclose(found, wanted, rtol=40 * float(ml_dtypes.finfo(kind).eps), err_msg=text)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_angles_of_entries_that_are_not_there(dtype: str) -> None:
+    dense, where = np.array([[1, 0, 0, 2]], dtype), np.array([[1, 0, 2, 3]], dtype)
+    A, B = ms.tensor(dense, "CSR"), ms.tensor(where, "CSR")
+    cases = {"angle(A(i,j))": np.angle(dense)}
+    if np.dtype(dtype).kind == "c":
+        cases["angle(exp(A(i,j)) - 1)"] = np.angle(np.exp(dense) - 1)
+        cases["imag(acosh(1 + A(i,j)))"] = np.arccosh(1 + dense).imag
+        cases["imag(log1p(A(i,j)))"] = np.log1p(dense).imag
+        cases["imag(log(A(i,j)))"] = np.zeros(dense.shape)
+        cases["imag(atan(A(i,j)))"] = np.zeros(dense.shape)
+    else:
+        cases["atan2(A(i,j), 0)"] = np.arctan2(dense, 0)
+        cases["atan2(0, A(i,j))"] = np.arctan2(0, dense)
+        cases["atan2(A(i,j), 2 * A(i,j))"] = np.arctan2(dense, 2 * dense)
+    for text, wanted in cases.items():
+        found = ms.evaluate(f"C(i,j) = where(B(i,j) != 0, {text}, 0)", A=A, B=B).to_numpy()
+        np.testing.assert_allclose(found, np.where(where != 0, wanted, 0), rtol=2e-3, err_msg=text)
+
+
+def test_angles_of_constant_zeros_and_beside_entries() -> None:
+    x, z, dense = np.array([0.0, -0.0, 1, 0]), np.array([-0.0, 0, 2, 0]), np.array([[1.0, 0, 2, 0], [0, 3, 0, 4]])
+    for y_part, x_part in ((0.0, 0.0), (0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0)):
+        found = ms.evaluate(f"y(i) = x(i) + atan2({y_part}, {x_part})", x=x)
+        np.testing.assert_allclose(found, x + np.arctan2(y_part, x_part))
+    A = ms.tensor(dense, "CSR")
+    found = ms.evaluate("y(i) = A(i,j) * (atan2(x(j), z(j)) - 1)", A=A, x=x, z=z)
+    np.testing.assert_allclose(found, dense @ (np.arctan2(x, z) - 1))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mlir_sparse.lower.arithmetic_ops import operation
-from mlir_sparse.lower.formula_ops import Scalar, Truth, choose, parts_of
+from mlir_sparse.lower.formula_ops import Scalar, Truth, angle_of, choose, parts_of
 from mlir_sparse.lower.mlir_types import element_type
 
 __all__ = ["COMPOSED"]
@@ -56,19 +56,19 @@ def _roots(z: Scalar) -> tuple[tuple[Scalar, Scalar], tuple[Scalar, Scalar]]:
 def _asin(z: Scalar) -> Scalar:
     (a, b), (c, d) = _roots(z)
     real, _ = parts_of(z)
-    return _complex(real.op("math.atan2", a * c - b * d), (a * d - b * c).op("math.asinh"), z)
+    return _complex(angle_of(real, a * c - b * d), (a * d - b * c).op("math.asinh"), z)
 
 
 def _acos(z: Scalar) -> Scalar:
     (a, b), (c, d) = _roots(z)
-    return _complex(a.op("math.atan2", c) * 2, (c * b - d * a).op("math.asinh"), z)
+    return _complex(angle_of(a, c) * 2, (c * b - d * a).op("math.asinh"), z)
 
 
 def _acosh(z: Scalar) -> Scalar:
     real, imaginary = parts_of(z)
     a, b = parts_of(_complex(real - 1, imaginary, z).op("complex.sqrt"))
     c, d = parts_of(_complex(real + 1, imaginary, z).op("complex.sqrt"))
-    return _complex((a * c + b * d).op("math.asinh"), b.op("math.atan2", c) * 2, z)
+    return _complex((a * c + b * d).op("math.asinh"), angle_of(b, c) * 2, z)
 
 
 def _atanh(z: Scalar) -> Scalar:
@@ -79,7 +79,7 @@ def _atanh(z: Scalar) -> Scalar:
     close = apart < _near_zero(x)  # the square of which is none
     ratio = right * 4 / apart / apart
     real = choose(close, (right.like(math.log(2)) - apart.op("math.log")) * 0.5, ratio.op("math.log1p") * 0.25)
-    angle = (y * 2).op("math.atan2", below * (right + 1) - y * y)
+    angle = angle_of(y * 2, below * (right + 1) - y * y)
     return _complex(real.op("math.copysign", x), angle * 0.5, z)
 
 
@@ -139,7 +139,7 @@ def _log(z: Scalar) -> Scalar:
     large = x.op("math.absf").op("arith.maximumf", y.op("math.absf"))
     small = x.op("math.absf").op("arith.minimumf", y.op("math.absf"))
     real = _log_of_modulus(x, y, (large - 1) * (large + 1) + small * small)
-    return _complex(real, y.op("math.atan2", x), z)
+    return _complex(real, angle_of(y, x), z)
 
 
 def _log1p(z: Scalar) -> Scalar:
@@ -147,7 +147,7 @@ def _log1p(z: Scalar) -> Scalar:
     above = x + 1
     # Left of -1/2 the sum is exact, and the square of the first factor small.
     square = choose(x > -0.5, x * (x + 2), (above - 1) * (above + 1)) + y * y
-    return _complex(_log_of_modulus(above, y, square), y.op("math.atan2", above), z)
+    return _complex(_log_of_modulus(above, y, square), angle_of(y, above), z)
 
 
 def _round(z: Scalar) -> Scalar:
@@ -162,7 +162,7 @@ def _modulus(z: Scalar) -> Scalar:
 
 def _angle(z: Scalar) -> Scalar:
     x, y = parts_of(z)
-    return y.op("math.atan2", x)
+    return angle_of(y, x)
 
 
 def _infinite(z: Scalar) -> Truth:

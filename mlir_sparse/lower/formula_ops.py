@@ -9,7 +9,7 @@ from mlir_sparse.lower import arithmetic_ops, truth_ops
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import BinaryOp
 
-__all__ = ["Scalar", "Truth", "choose", "parts_of"]
+__all__ = ["Scalar", "Truth", "angle_of", "choose", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,15 @@ class Scalar:
 def choose(condition: Truth, then: Scalar, otherwise: Scalar) -> Scalar:
     """Returns one of two values of a type."""
     return Scalar(truth_ops.select(condition.value, then.value, otherwise.value, then.dtype), then.dtype)
+
+
+def angle_of(y: Scalar, x: Scalar) -> Scalar:
+    """Returns the angle of the point (x, y), of two zeros too: MLIR folds `math.atan2` of these to NaN.
+
+    Constants stand where an operand has no entry, and may be found to be zeros by any pass.
+    """
+    origin = x.equals(0) & y.equals(0)
+    return y.op("math.atan2", choose(origin, x.like(1).op("math.copysign", x), x))
 
 
 def parts_of(z: Scalar) -> tuple[Scalar, Scalar]:

@@ -10,7 +10,7 @@ from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.lower import arithmetic_ops, complex_functions
 from mlir_sparse.lower.arithmetic_ops import operation
 from mlir_sparse.lower.constant_powers import constant_power
-from mlir_sparse.lower.formula_ops import Scalar, Truth, choose
+from mlir_sparse.lower.formula_ops import Scalar, Truth, angle_of, choose
 from mlir_sparse.lower.mlir_types import element_type
 from mlir_sparse.notation import FUNCTIONS
 
@@ -26,7 +26,7 @@ def _named(dialect: str, names: str) -> dict[str, str]:
 _SINGLE = {
     "f": {
         **_named("math", "floor ceil trunc sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan"),
-        **_named("math", "sinh cosh tanh asinh acosh atanh erf atan2 copysign"),
+        **_named("math", "sinh cosh tanh asinh acosh atanh erf copysign"),
         "abs": "math.absf",
         "round": "math.roundeven",
         "max": "arith.maximumf",
@@ -210,7 +210,7 @@ def _integer_reciprocal(x: Scalar) -> Scalar:
 
 def _angle(x: Scalar) -> Scalar:
     """Returns the angle of a real number: pi if its sign is minus, as that of -0.0, else 0."""
-    return x.like(0).op("math.atan2", x)
+    return angle_of(x.like(0), x)
 
 
 _Composed = Callable[..., Scalar | Truth]
@@ -227,6 +227,7 @@ _COMPOSED: dict[tuple[str, str], _Composed] = {
     ("f", "floor_divide"): lambda x, y: _divmod(x, y)[0],
     ("f", "remainder"): lambda x, y: _divmod(x, y)[1],
     ("f", "angle"): _angle,
+    ("f", "atan2"): angle_of,
     ("f", "imag"): lambda x: x.like(0),
     ("", TRUTH.name): lambda x: x.differs(0),
     ("f", "isnan"): lambda x: x.differs(x),

@@ -40,7 +40,7 @@ KNOWN_FUNCTIONS = {
 # Functions of dense operands that become one operation of at most two operands; others do not lower beside sparse ones.
 _SINGLE = frozenset(
     {"sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "pow", "max", "min", "conj"}
-    | {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2"}
+    | {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"}
     | {"floor", "ceil", "round", "trunc"}
 )
 _SINGLE_OF_COMPLEX = frozenset({"sqrt", "exp", "conj"})
