@@ -34,6 +34,29 @@ def test_sums_of_dense_rows_and_of_products_with_literals(text: str, out: str) -
     np.testing.assert_allclose(found.to_numpy(), ms.evaluate(text, tensors=arrays), rtol=1e-14)
 
 
+@pytest.mark.parametrize(("lists", "rows"), [("CSF", "CSR"), ("COO", "CSR"), ("CSF", "CSC"), ("CSF", "DCSR")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Y(i,j,k) = 2 * (Z(i,j,k) + B(i,j,k)) + A(i,j,k) * T(i,k)",
+        "Y(i,j,k) = (Z(i,j,k) - B(i,j,k)) / 2 - A(i,j,k) * T(j,k)",
+        "Y(i,j,k) = 3 * (Z(i,j,k) + 2 * (B(i,j,k) + A(i,j,k) * T(i,k)))",
+        "Y(i,j,k) = sin(2 * (Z(i,j,k) + B(i,j,k))) + A(i,j,k) * T(i,k)",
+        "Y(i,j,k) = 2 * max(Z(i,j,k), B(i,j,k)) + A(i,j,k) * T(i,k)",
+        "Y(i,k) = 2 * (T(i,k) + S(i,k)) + R(i,k) * T(k,i)",
+    ],
+)
+def test_sums_of_rows_and_of_products_with_literals(text: str, lists: str, rows: str) -> None:
+    """The dense level of an operand beside another's list is a dense row too."""
+    rng = np.random.default_rng(len(text))
+    arrays = {name: rng.integers(-3, 4, (4,) * (3 if name in "ABZ" else 2)) for name in ms.parse(text).inputs}
+    arrays = {name: one * (rng.random(one.shape) < 0.5) * 1.0 for name, one in arrays.items()}
+    given = {name: ms.tensor(one, lists if one.ndim == 3 else rows) for name, one in arrays.items()}
+    found = ms.evaluate(text, tensors=given)
+    assert isinstance(found, ms.SparseTensor)
+    np.testing.assert_allclose(found.to_numpy(), ms.evaluate(text, tensors=arrays), rtol=1e-14)
+
+
 def test_operands_of_logic_have_a_type_each() -> None:
     """A part that is made first has the type of the statement; functions of real numbers beside it have their own."""
     text = (

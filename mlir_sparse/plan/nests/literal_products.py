@@ -1,7 +1,8 @@
-"""Products with a literal that the sparsifier crashes on where they are added to something with a dense row.
+"""Products with a literal that the sparsifier crashes on where they are added to something with a dense level.
 
 In `B(i,j) * d(j) + 2 * (C(i,j) + P(i,j))` it takes the literal for a dense row of its own, as loops over a union reach
-it, and looks `d` up at no coordinate. A product with a dense row over all of its variables is not concerned.
+it, and looks `d` up at no coordinate. The dense rows of a matrix in CSR are such a row beside lists of rows, as in
+`B(i,j,k) * D(i,k) + 2 * (C(i,j,k) + P(i,j,k))`. A product with a dense row over all of its variables is not concerned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ __all__ = ["without_literal_products"]
 _PRODUCTS = (BinaryOp.MUL, BinaryOp.DIV)
 
 
-def without_literal_products(node: Expr, sparse: Collection[str], kind: str, make: Callable[[Expr], Expr]) -> Expr:
+def without_literal_products(
+    node: Expr, sparse: Collection[str], kind: str, mixed: bool, make: Callable[[Expr], Expr]
+) -> Expr:
     """Returns a sum in which products with a literal and a union of entries are made beforehand; others as they are.
 
     Of a product with a literal a sum of three terms or more is made, where it has a dense row.
@@ -26,10 +29,11 @@ def without_literal_products(node: Expr, sparse: Collection[str], kind: str, mak
         node: an expression that the sparsifier knows.
         sparse: the tensors that leave out zeros.
         kind: the kind of element type it computes in.
+        mixed: whether its sparse tensors are stored, or read, in more than one way.
         make: makes an expression, and returns what reads it.
     """
     rows = any(access.indices and access.tensor not in sparse for access in accesses_of(node))
-    if not (isinstance(node, Binary) and rows):
+    if not (isinstance(node, Binary) and (rows or mixed)):
         return node
     if node.op in _PRODUCTS:
         unions = [below for below in _known(node, sparse, kind) if _unites(below, sparse, kind)]

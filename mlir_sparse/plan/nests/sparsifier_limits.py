@@ -118,8 +118,10 @@ class SparsifierPayloads:
             return self._densified(node, f"{_operation(node)} of what is not stored is not zero")
         if is_native(node, sparse, self._values.dtype.kind):
             supported = rebuild(node, self._operands(node))
-            kind = self._values.dtype.kind
-            return self._kept_together(node, without_literal_products(supported, sparse, kind, self._materialize))
+            stored = [access for access in accesses_of(supported) if access.tensor in sparse]
+            mixed = len({(self._values.encoding_of(access.tensor), access.subscripts) for access in stored}) > 1
+            made = without_literal_products(supported, sparse, self._values.dtype.kind, mixed, self._materialize)
+            return self._kept_together(node, made)
         found = regions_of(node, sparse)
         if found is None:
             return self._regrouped(node)
