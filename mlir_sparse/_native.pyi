@@ -383,6 +383,9 @@ def entries_between(
 def find_entries(
     begins: NDArray[np.int64], coordinates: NDArray[Any], lines: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> NDArray[np.int64]: ...
+def diagonal_entries(
+    begins: NDArray[np.int64], coordinates: NDArray[Any], values: NDArray[Any], low: int, right: int, count: int
+) -> tuple[NDArray[np.int64], NDArray[Any]]: ...
 
 # register_filter.cpp
 def kept_entries(

@@ -12,7 +12,7 @@ from mlir_sparse.arrays.flat_places import Array, unlinear
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.matrix_lines import entries_at, line_order
 
-__all__ = ["diagonal_places", "diagonal_sum", "element", "elements"]
+__all__ = ["element", "elements"]
 
 
 def element(tensor: SparseTensor, key: Any) -> Any:
@@ -36,23 +36,6 @@ def element(tensor: SparseTensor, key: Any) -> Any:
     if at < stop and coordinates.item(at) == place:
         return storage.values[at]
     return storage.values.dtype.type(0)
-
-
-def diagonal_sum(matrix: SparseTensor, offset: int) -> Any:
-    """Returns the sum of a diagonal of a matrix that has a `line_order`, in NumPy's choice of type."""
-    found = entries_at(matrix, *diagonal_places(matrix.shape, offset))
-    return matrix.storage.values.take(found[found >= 0]).sum()
-
-
-def diagonal_places(shape: tuple[int, ...], offset: int) -> tuple[Array, Array]:
-    """Returns the rows and columns of a diagonal, to the right of the main one by the offset.
-
-    >>> [places.tolist() for places in diagonal_places((2, 3), 1)]
-    [[0, 1], [1, 2]]
-    """
-    low, right = max(0, -offset), max(0, offset)
-    along = np.arange(max(0, min(shape[0] - low, shape[1] - right)))
-    return (along + low if low else along), (along + right if right else along)
 
 
 def elements(matrix: SparseTensor, rows: Array, columns: Array, shape: tuple[int, ...]) -> SparseTensor:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
-from mlir_sparse.arrays.entry_lists import EntryList, by_rows, entries_of, is_by_rows, result_encoding
+from mlir_sparse.arrays.entry_lists import EntryList, by_rows, entries_of, is_by_rows, result_encoding, vector_of
 from mlir_sparse.arrays.flat_places import Array, relocated
-from mlir_sparse.arrays.found_elements import diagonal_places, diagonal_sum, elements
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_extents
@@ -23,7 +22,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.kept_entries import kept_entries, lists_entries
 from mlir_sparse.tensor.level_storage import LevelStorage
-from mlir_sparse.tensor.matrix_lines import line_order
+from mlir_sparse.tensor.matrix_lines import diagonal_entries, line_order
 from mlir_sparse.text.given_arguments import integers_of
 
 __all__ = [
@@ -222,9 +221,12 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     low, right = max(0, -offset), max(0, offset)
     length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - right))
     if line_order(tensor.encoding) is not None:
-        return elements(tensor, *diagonal_places(tensor.shape, offset if rows == 0 else -offset), (length,))
+        firsts = (low, right) if rows == 0 else (right, low)
+        return vector_of(*diagonal_entries(tensor, *firsts, length), length, tensor)
     entries = entries_of(tensor, narrow=True)
     kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
+    if not rest and lists_entries(tensor.encoding) == 0 and tensor.encoding.is_ordered:
+        return vector_of(kept.dims[rows] - low, kept.values, length, tensor)  # ascending, by rows or by columns
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
     return EntryList(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
 
@@ -234,7 +236,9 @@ def trace(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int = 1)
     if tensor.ndim == 2 and (axis1, axis2) == (0, 1) and _is_summed_alike(tensor.dtype):
         offset = max(-tensor.shape[0], min(offset, tensor.shape[1]))
         if line_order(tensor.encoding) is not None:
-            return diagonal_sum(tensor, offset)
+            low, right = max(0, -offset), max(0, offset)
+            length = max(0, min(tensor.shape[0] - low, tensor.shape[1] - right))
+            return diagonal_entries(tensor, low, right, length)[1].sum()
         entries = entries_of(tensor, narrow=True)
         return entries.values[entries.dims[1] - entries.dims[0] == offset].sum()
     return diagonal(tensor, offset, axis1, axis2).sum(axis=-1)

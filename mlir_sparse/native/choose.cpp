@@ -182,4 +182,24 @@ void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_
   });
 }
 
+std::vector<OnDiagonal> find_diagonal(const Rows &rows, std::int64_t low, std::int64_t right, std::int64_t count) {
+  const auto parts = even_parts(static_cast<size_t>(count), thread_count(static_cast<size_t>(count)));
+  std::vector<OnDiagonal> found(parts.size() - 1);
+  with_coordinates(rows, [&](const auto *coordinates) {
+    in_parallel(found.size(), [&](size_t part) {
+      OnDiagonal own;
+      for (size_t place = parts[part]; place < parts[part + 1]; ++place) {
+        const auto k = static_cast<std::int64_t>(place);
+        const auto *begin = coordinates + rows.begins[low + k], *end = coordinates + rows.begins[low + k + 1];
+        const auto *at = begin + below(begin, end, right + k);
+        if (at == end || static_cast<std::int64_t>(*at) != right + k) continue;
+        own.along.push_back(k);
+        own.entries.push_back(at - coordinates);
+      }
+      found[part] = std::move(own);
+    });
+  });
+  return found;
+}
+
 }  // namespace mlir_sparse

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "pack_plain.hpp"
 
@@ -45,5 +46,14 @@ void write_between(const Rows &rows, const char *values, std::int64_t bytes, con
 // Writes the places of the entries at row lines[k] and coordinate wanted[k], which are in range; -1 where there is none.
 void find_entries(const Rows &rows, const std::int64_t *lines, const std::int64_t *wanted, std::int64_t count,
                   std::int64_t *found);
+
+// Entries of a diagonal: how far along it each is, ascending, and its place among all entries.
+struct OnDiagonal {
+  std::vector<std::int64_t> along, entries;
+};
+
+// Returns the entries at row low + k and coordinate right + k, for k from 0 to count - 1, in parts that follow one
+// another. The rows are in range, and no coordinate of a row is beyond 64 bits.
+std::vector<OnDiagonal> find_diagonal(const Rows &rows, std::int64_t low, std::int64_t right, std::int64_t count);
 
 }  // namespace mlir_sparse

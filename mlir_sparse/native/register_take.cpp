@@ -2,6 +2,7 @@
 
 #include <pybind11/numpy.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "choose.hpp"
@@ -137,6 +138,35 @@ py::array_t<int64_t> found_at(const py::array_t<int64_t> &begins, const py::arra
   return found;
 }
 
+// Returns the entries at row low + k and coordinate right + k, for k from 0 to count - 1: each k, and the values.
+py::tuple diagonal_of(const py::array_t<int64_t> &begins, const py::array &coordinates, const py::array &values,
+                      int64_t low, int64_t right, int64_t count) {
+  check_contiguous(values);
+  const Rows rows = to_rows(begins, coordinates);
+  if (low < 0 || right < 0 || count < 0 || count > rows.count - low)
+    throw py::value_error("expected a diagonal within the rows");
+  std::vector<OnDiagonal> parts;
+  {
+    py::gil_scoped_release release;
+    parts = find_diagonal(rows, low, right, count);
+  }
+  size_t total = 0;
+  for (const OnDiagonal &part : parts) total += part.along.size();
+  py::array_t<int64_t> along(static_cast<py::ssize_t>(total));
+  py::array kept = reserve(total, values.dtype(), false);
+  int64_t *along_to = along.mutable_data();
+  const int64_t bytes = values.itemsize();
+  const auto *from = static_cast<const char *>(values.data());
+  auto *to = static_cast<char *>(kept.mutable_data());
+  for (const OnDiagonal &part : parts) {
+    const auto length = static_cast<int64_t>(part.along.size());
+    along_to = std::copy(part.along.begin(), part.along.end(), along_to);
+    take_rows(from, values.size(), bytes, {reinterpret_cast<const char *>(part.entries.data()), length, 64}, to);
+    to += length * bytes;
+  }
+  return py::make_tuple(along, kept);
+}
+
 }  // namespace
 
 void register_take(py::module_ &module) {
@@ -154,6 +184,9 @@ void register_take(py::module_ &module) {
              "Returns the rows' entries at equally distant coordinates, numbered anew: starts, coordinates and values.");
   module.def("find_entries", &found_at, py::arg("begins"), py::arg("coordinates"), py::arg("lines"), py::arg("wanted"),
              "Returns the places of entries in rows, -1 where there is none.");
+  module.def("diagonal_entries", &diagonal_of, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
+             py::arg("low"), py::arg("right"), py::arg("count"),
+             "Returns how far along a diagonal of rows its entries are, and their values.");
 }
 
 }  // namespace mlir_sparse

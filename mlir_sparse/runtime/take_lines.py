@@ -15,7 +15,7 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.program import Gathered, IndexSum, Pick, Place
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.create import tensor
-from mlir_sparse.tensor.matrix_lines import entries_at, line_order, lines_at
+from mlir_sparse.tensor.matrix_lines import diagonal_entries, line_order, lines_at
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.shifted_names import shifted_gather_of
 
@@ -197,10 +197,12 @@ def diagonal_of_matrix(
         case _:
             return None
     rows, columns = value.shape
-    along = np.arange(max(0, -low, -right), max(0, min(extents[one], rows - low, columns - right)))
-    found = entries_at(value, along + low, along + right)
-    kept = np.flatnonzero(found >= 0)
-    return tensor(((along[kept],), value.storage.values[found[kept]]), storage, shape=(extents[one],))
+    first = max(0, -low, -right)
+    count = max(0, min(extents[one], rows - low, columns - right) - first)
+    if not count:
+        return tensor(((np.zeros(0, np.int64),), value.storage.values[:0]), storage, shape=(extents[one],))
+    along, values = diagonal_entries(value, first + low, first + right, count)
+    return tensor(((along + first,), values), storage, shape=(extents[one],))
 
 
 def _line_variable(place: Place) -> str:

@@ -16,7 +16,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["beside", "entries_at", "line_order", "lines_at", "lines_between"]
+__all__ = ["beside", "diagonal_entries", "entries_at", "line_order", "lines_at", "lines_between"]
 
 
 @lru_cache(maxsize=256)
@@ -138,6 +138,28 @@ def entries_at(matrix: SparseTensor, rows: Array, columns: Array) -> Array:
     lined = begins.astype(np.int64, copy=False)
     found: Array = _native.find_entries(lined, coordinates, places[order[0]], places[order[1]])
     return found
+
+
+def diagonal_entries(matrix: SparseTensor, low: int, right: int, count: int) -> tuple[Array, Array]:
+    """Returns the entries of a matrix on a part of a diagonal: how far along each is, ascending, and their values.
+
+    Args:
+        matrix: in storage that has a `line_order`.
+        low: the row where the part begins, not negative.
+        right: the column where it begins, likewise.
+        count: the number of elements, all of them in the matrix.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> A = tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]], "CSR")
+    >>> [found.tolist() for found in diagonal_entries(A, 0, 1, 2)]
+    [[0, 1], [2.0, 4.0]]
+    """
+    order = line_order(matrix.encoding)
+    assert order is not None  # as the caller has seen
+    begins, coordinates, values = matrix.storage.buffers()
+    firsts = (low, right)
+    lined = begins.astype(np.int64, copy=False)
+    return _native.diagonal_entries(lined, coordinates, values, firsts[order[0]], firsts[order[1]], count)
 
 
 def beside(parts: Sequence[SparseTensor]) -> SparseTensor | None:
