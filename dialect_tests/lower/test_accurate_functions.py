@@ -50,22 +50,27 @@ def _ulps(found: np.ndarray, wanted: np.ndarray, limits: Any) -> float:
     return float(apart.max(initial=0)) / float(limits.eps)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_functions_of_real_numbers_are_accurate(dtype: str) -> None:
-    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
-    limits, wider, random = ml_dtypes.finfo(kind), _wider(kind), np.random.default_rng(7)
-    for ends in (_spread(random, -4, 1.5), 1 + _spread(random, -15, -1), -1 + _spread(random, -15, -1)):
+def _assert_accurate(names: str, points: list[np.ndarray], kind: Any, most: float) -> None:
+    limits, wider = ml_dtypes.finfo(kind), _wider(kind)
+    for ends in points:
         x = ends.astype(kind)
-        for name in REAL.split():
+        for name in names.split():
             with np.errstate(all="ignore"):
                 wanted = _wanted(name, x.astype(wider))
             found = np.asarray(ms.evaluate(f"y(i) = {name}(x(i))", x=x))
-            assert _ulps(found, wanted, limits) < 4, name
+            assert _ulps(found, wanted, limits) < most, name
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_functions_of_real_numbers_are_accurate(dtype: str) -> None:
+    random = np.random.default_rng(7)
+    points = [_spread(random, -4, 1.5), 1 + _spread(random, -15, -1), -1 + _spread(random, -15, -1)]
+    _assert_accurate(REAL, points, np.dtype(getattr(ml_dtypes, dtype, dtype)), 4)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_functions_of_complex_numbers_are_accurate(dtype: str) -> None:
-    limits, wider, random = np.finfo(dtype), _wider(dtype), np.random.default_rng(8)
+    random = np.random.default_rng(8)
     small = [_spread(random, -12, -3) for _ in range(4)]
     points = [
         _spread(random, -12, 1.3) + 1j * _spread(random, -12, 1.3),
@@ -74,13 +79,7 @@ def test_functions_of_complex_numbers_are_accurate(dtype: str) -> None:
         *(branch + small[0] + 1j * small[1] for branch in (1, -1, 1j, -1j)),
         np.exp(1j * random.uniform(-4, 4, _COUNT)) * (1 + small[2]),
     ]
-    for ends in points:
-        z = ends.astype(dtype)
-        for name in COMPLEX.split():
-            with np.errstate(all="ignore"):
-                wanted = _wanted(name, z.astype(wider))
-            found = np.asarray(ms.evaluate(f"y(i) = {name}(z(i))", z=z))
-            assert _ulps(found, wanted, limits) < 16, name
+    _assert_accurate(COMPLEX, points, np.dtype(dtype), 16)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
