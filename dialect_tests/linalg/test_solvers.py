@@ -70,7 +70,9 @@ SOLVERS: dict[str, Callable[[Any], Any]] = {
     "eigsh": lambda A: sl.eigsh(A, k=3, return_eigenvectors=False, v0=B),
     "eigs": lambda A: sl.eigs(A, k=2, return_eigenvectors=False, v0=B),
     "svds": lambda A: sl.svds(A, k=3, return_singular_vectors=False, v0=B),
-    "expm_multiply": lambda A: sl.expm_multiply(sl.aslinearoperator(A), B, traceA=A.trace()),
+    "expm_multiply": lambda A: sl.expm_multiply(A, B),
+    "expm_multiply at times": lambda A: sl.expm_multiply(A, B, start=0, stop=1, num=3),
+    "expm_multiply of an operator": lambda A: sl.expm_multiply(sl.aslinearoperator(A), B, traceA=A.trace()),
 }
 
 

@@ -15,12 +15,12 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DenseCopyWarning, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
+from mlir_sparse.tensor.borders.scipy_callers import caller, is_large_copy, left_to_the_tensor
 from mlir_sparse.tensor.buffer_arrays import Casting
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.fill_values import cast_fill, fill_of, is_zero_fill, no_fill
 from mlir_sparse.tensor.filled_methods import FilledMethods
 from mlir_sparse.tensor.level_storage import Array
-from mlir_sparse.tensor.library_methods import LARGE_COPY, caller, left_to_the_tensor
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class FilledTensor(FilledMethods):
         if who == "scipy.sparse":
             return left_to_the_tensor(self)
         size = self.size * self.dtype.itemsize
-        if who == "sklearn" or (size > LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20):
+        if who == "sklearn" or is_large_copy(size, self.nbytes):
             warnings.warn(
                 f"a dense array of {size} bytes is made of a tensor of {self.nbytes} bytes and a fill value: "
                 "pass A.to_numpy() for a dense copy",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
-from mlir_sparse.errors import DenseCopyWarning, OperandError, RankError, StorageError
+from mlir_sparse.errors import DenseCopyWarning, RankError, StorageError
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
+from mlir_sparse.tensor.borders.scipy_callers import WAY_OUT, caller, is_large_copy, left_to_the_tensor
 from mlir_sparse.tensor.python_operators import array_namespace
 
 if TYPE_CHECKING:
@@ -19,15 +19,9 @@ if TYPE_CHECKING:
     from mlir_sparse.encoding.encoding_value import Encoding
     from mlir_sparse.tensor.level_storage import Array
 
-__all__ = ["LARGE_COPY", "LibraryMethods", "caller", "left_to_the_tensor"]
+__all__ = ["LibraryMethods"]
 
-# A dense copy of so many times the bytes of the storage is mostly zeros: rarely what was meant.
-LARGE_COPY = 64
-# SciPy's methods that leave an operator to the other operand where NumPy finds an object, and the operators that call
-# them. Called by name, they have nobody to leave it to.
-_LEAVING = ("_matmul_dispatch", "_divide", "_comparison", "multiply", "_multiply_2d_with_broadcasting")
 _OWN = {"cpu": "_to_cpu", "scipy": "to_scipy", "torch": "to_torch", "cupy": "_to_cupy"}  # by what `to` is asked for
-_WAY_OUT = "pass A.to_scipy(), which shares its memory, or A.to_numpy() for a dense copy"
 
 
 class LibraryMethods(ArrayMethods):
@@ -70,15 +64,6 @@ class LibraryMethods(ArrayMethods):
         real = adjoint.storage.values.dtype.kind != "c"
         product: Array = adjoint @ X if real else np.conj(adjoint @ np.conj(X))
         return product
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        """Returns the sum of a diagonal of two axes."""
-        if caller() == "scipy.sparse" and sys._getframe(1).f_globals["__name__"].endswith("_expm_multiply"):
-            raise OperandError(  # it would go on with a dense identity matrix
-                "expected a linear operator for expm_multiply, but got SparseTensor: pass "
-                "scipy.sparse.linalg.aslinearoperator(A) with traceA=A.trace()"
-            )
-        return super().trace(offset, axis1, axis2)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Returns the array API's namespace on tensors, `ms.xp`.
@@ -182,9 +167,9 @@ class LibraryMethods(ArrayMethods):
             return left_to_the_tensor(self)
         size = self.size * self.storage.values.itemsize
         # scikit-learn takes SciPy's sparse arrays as they are, and all else as dense ones.
-        if who == "sklearn" or (size > LARGE_COPY * max(self.nbytes, 1) and size > 1 << 20):
+        if who == "sklearn" or is_large_copy(size, self.nbytes):
             warnings.warn(
-                f"a dense array of {size} bytes is made of a sparse tensor of {self.nbytes} bytes: {_WAY_OUT}",
+                f"a dense array of {size} bytes is made of a sparse tensor of {self.nbytes} bytes: {WAY_OUT}",
                 DenseCopyWarning,
                 stacklevel=2,
             )
@@ -264,33 +249,3 @@ class LibraryMethods(ArrayMethods):
 
     def _to_cupy(self) -> Any:
         return self.to("cuda").to_cupy()
-
-
-def caller() -> str | None:
-    """Returns `scipy.sparse` or `sklearn` if its code asks for the dense array; None for any other."""
-    name = f"{sys._getframe(2).f_globals.get('__name__', '')}."
-    return next((package for package in ("scipy.sparse", "sklearn") if name.startswith(f"{package}.")), None)
-
-
-def left_to_the_tensor(tensor: Any) -> Array:
-    """Returns the tensor as an object, for which SciPy's operators return NotImplemented: Python then asks the tensor.
-
-    Raises:
-        OperandError: where no operator asks, such as in SciPy's functions: they would work on a dense copy.
-    """
-    frame = sys._getframe(2)
-    method = frame.f_code.co_name
-    while frame is not None and frame.f_code.co_name in _LEAVING:
-        frame = frame.f_back  # type: ignore[assignment]
-    operator = frame.f_code.co_name if frame is not None else ""
-    if method == "_matmul_dispatch" and operator == "__mul__":
-        raise OperandError(
-            "expected @ for the product of SciPy's matrix and a tensor, but got *, which multiplies elements of tensors"
-        )
-    if method in _LEAVING and operator.startswith("__") and operator.endswith("__"):
-        found: Array = np.empty((), dtype=object)
-        found[()] = tensor
-        return found
-    way_out = _WAY_OUT if hasattr(tensor, "to_scipy") else "SciPy has no fill values, pass A.to_numpy()"
-    name = type(tensor).__name__
-    raise OperandError(f"expected SciPy's own sparse arrays for scipy.sparse, but got {name}: {way_out}")

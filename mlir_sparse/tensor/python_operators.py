@@ -16,6 +16,7 @@ from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
 from mlir_sparse.tensor.borders.dask_arrays import applied_by_dask, has_chunks, register_chunks
 from mlir_sparse.tensor.borders.dense_arrays import is_array_source
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
+from mlir_sparse.tensor.borders.scipy_callers import beside_scipys_identity, refuse_expm
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -84,7 +85,10 @@ def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
     if has_chunks(operands):
         return applied_by_dask(ufunc, "__call__", operands, {})
     if len(operands) == 2 and isinstance(operands[0], Operators):
-        found = _by_the_other(ufunc, *operands)
+        left, right = operands
+        if type(right) is np.ndarray:
+            return perform("elementwise", ufunc, (left, beside_scipys_identity(left, right, 2)))
+        found = _by_the_other(ufunc, left, right)
         if found is not NotImplemented:
             return found
     return perform("elementwise", ufunc, operands)
@@ -207,6 +211,8 @@ class Operators(AsSequences):
         if any(hasattr(kind, "__dask_graph__") for kind in types):
             register_chunks(*(kind for kind in types if issubclass(kind, Operators)))
             return NotImplemented  # Dask computes functions of NumPy on tensors beside its arrays
+        if function is np.tril:
+            refuse_expm(1)  # the first that it asks of a matrix
         return perform("function", function, arguments, options)
 
     __add__, __radd__ = _methods(np.add)

@@ -22,7 +22,7 @@ for storage in ("CSR", "CSC", "DIA"):
     x, failed = sl.cg(A.convert(storage), b, rtol=1e-10, M=ms.linalg.IC0(A))
     print(storage, failed, np.allclose(S @ x, b))
 print(sl.eigsh(A, k=2, return_eigenvectors=False).round(3), sl.svds(A, k=1, return_singular_vectors=False).round(3))
-print(np.allclose(sl.expm_multiply(-A, b, traceA=-A.trace()), sl.expm_multiply(-S, b)))
+print(np.allclose(sl.expm_multiply(sl.aslinearoperator(-A), b, traceA=-A.trace()), sl.expm_multiply(-S, b)))
 print(np.allclose(ms.linalg.solve_triangular(A, b), sl.spsolve_triangular(sp.csr_array(sp.tril(S)), b)))
 
 # Sparse arrays beside tensors, and back.
