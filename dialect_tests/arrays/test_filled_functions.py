@@ -292,7 +292,7 @@ def test_functions_of_the_array_api() -> None:
             check(ms.xp.cumulative_sum(tensor, axis=axis), np.cumsum(dense, axis=axis), dense)
             longer = ms.xp.cumulative_prod(tensor, axis=axis, include_initial=True)
             check(longer[(slice(None),) * axis + (slice(1, None),)], np.cumprod(dense, axis=axis), dense)
-            check(ms.xp.linalg.vecdot(tensor, tensor), np.sum(np.conjugate(dense) * dense, axis=-1), dense)
+            check(ms.xp.linalg.vecdot(tensor, tensor), np.linalg.vecdot(dense, dense), dense)
             if dense.dtype.kind == "f":
                 norm = np.linalg.norm(dense.reshape(-1))
                 np.testing.assert_allclose(ms.xp.linalg.vector_norm(tensor), norm, rtol=1e-5)

@@ -11,6 +11,7 @@ from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.arrays.reshape import reshaped
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 
@@ -24,6 +25,9 @@ def cumulative(ufunc: np.ufunc, a: SparseTensor, axis: int | None = None, dtype:
         TooLargeError: for a result that would not fit in memory.
     """
     check_dense_fits(a.shape, a.dtype)
+    if dtype is None and (wide := widened(a)) is not None:
+        running: Array = narrowed(cumulative(ufunc, wide, axis), a.dtype)
+        return running
     dense = a.to_numpy()
     if axis is None:
         dense, axis = dense.reshape(-1), 0

@@ -17,7 +17,7 @@ from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot"]
+__all__ = ["conjugated", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot"]
 
 _recent_products = RecentKernels()
 
@@ -149,7 +149,14 @@ def outer(left: Any, right: Any) -> Any:
 def vdot(left: Any, right: Any) -> Any:
     """Returns the sum of products of all elements, the first conjugated."""
     a, b = (value if value.ndim == 1 else value.reshape(-1) for value in _values(left, right))
-    return tensordot(elementwise(np.conjugate, [a]) if isinstance(a, SparseTensor) else np.conjugate(a), b, axes=1)
+    return tensordot(conjugated(a), b, axes=1)
+
+
+def conjugated(value: Any) -> Any:
+    """Returns complex conjugates; what is not complex as it is: NumPy's function makes i8 of truth values."""
+    if value.dtype.kind != "c":
+        return value
+    return elementwise(np.conjugate, [value]) if isinstance(value, SparseTensor) else np.conjugate(value)
 
 
 def kron(left: Any, right: Any) -> Any:

@@ -14,6 +14,7 @@ from mlir_sparse.arrays.dense_sequences import cumulative
 from mlir_sparse.arrays.elementwise import map_entries
 from mlir_sparse.arrays.grouped_entries import grouped
 from mlir_sparse.arrays.ordered_entries import median
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.tensor import SparseTensor
@@ -62,6 +63,8 @@ def nanmean(a: SparseTensor, axis: Any = None, dtype: Any = None, *, keepdims: b
     """Returns the average over axes, without NaN; NaN of none, with NumPy's warning."""
     if not _has_nan(a):
         return reductions.mean(a, axis, dtype=dtype, keepdims=keepdims)
+    if dtype is None and (wide := widened(a)) is not None:
+        return narrowed(nanmean(wide, axis, keepdims=keepdims), a.dtype)
     total, counts = nansum(a, axis, dtype, keepdims=keepdims), _counts(a, axis, keepdims)
     _warn_of_none(counts, "Mean of empty slice")
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -75,6 +78,8 @@ def _warn_of_none(counts: Any, words: str) -> None:
 
 
 def _extreme(a: SparseTensor, ufunc: np.ufunc, least: float, axis: Any, keepdims: bool) -> Any:
+    if (wide := widened(a)) is not None:  # which may have no infinities
+        return narrowed(_extreme(wide, ufunc, least, axis, keepdims), a.dtype)
     found = reductions.reduced(ufunc, _with(a, least), axis, keepdims=keepdims)
     none = np.asarray(_counts(a, axis, keepdims)) == 0
     if not none.any():
@@ -95,6 +100,8 @@ def nanmin(a: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _position(a: SparseTensor, largest: bool, axis: Any, keepdims: bool) -> Any:
+    if (wide := widened(a)) is not None:
+        return _position(wide, largest, axis, keepdims)
     if np.any(np.asarray(_counts(a, axis, keepdims)) == 0):
         raise ExtentError("expected an element that is no NaN to find a position in, but got All-NaN slice encountered")
     return reductions.position(largest, _with(a, -np.inf if largest else np.inf), axis, keepdims=keepdims)
@@ -120,6 +127,8 @@ def nanvar(a: SparseTensor, axis: Any = None, dtype: Any = None, *, ddof: float 
         a = a.astype(numpy_dtype(dtype))
     if not _has_nan(a):
         return reductions.variance(a, axis, ddof=ddof, keepdims=keepdims)
+    if (wide := widened(a)) is not None:
+        return narrowed(nanvar(wide, axis, ddof=ddof, keepdims=keepdims), a.dtype)
     axes = axes_of(axis, a.ndim)
     groups = grouped(a, axes)
     lacking = np.isnan(groups.values)
@@ -140,6 +149,8 @@ def nanvar(a: SparseTensor, axis: Any = None, dtype: Any = None, *, ddof: float 
 
 def nanstd(a: SparseTensor, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
     """Returns the standard deviation over axes, without NaN."""
+    if dtype is None and (wide := widened(a)) is not None:  # the variance may be too large where its root is not
+        return narrowed(nanstd(wide, axis, ddof=ddof, keepdims=keepdims), a.dtype)
     return np.sqrt(nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
 
 
@@ -149,6 +160,8 @@ def nanmedian(a: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> A
     Raises:
         TooLargeError: for a tensor with NaN that would not fit in memory as an array.
     """
+    if (wide := widened(a)) is not None:
+        return narrowed(nanmedian(wide, axis, keepdims=keepdims), a.dtype)
     return np.nanmedian(a.to_numpy(), axis, keepdims=keepdims) if _has_nan(a) else median(a, axis, keepdims=keepdims)
 
 

@@ -10,6 +10,7 @@ from mlir_sparse.arrays.axis_arguments import axes_of
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import values_once
 from mlir_sparse.arrays.reductions import count_nonzero, reduced
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.errors import RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 
@@ -33,9 +34,11 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
     >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]])), norm(tensor([3.0, -4.0]), 1)
     (np.float64(5.0), np.float64(7.0))
     """
+    if (wide := widened(x)) is not None:
+        return narrowed(norm(wide, ord, axis, keepdims), x.dtype)
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
     is_whole = axis is None and not keepdims and (ord is None or (ord == "fro" and x.ndim == 2))
-    if is_whole and x.dtype.itemsize >= 4 and (values := values_once(x)) is not None:
+    if is_whole and (values := values_once(x)) is not None:
         return np.linalg.norm(values)
     sizes = elementwise(np.absolute, [x])
     axes = axes_of(axis, x.ndim)

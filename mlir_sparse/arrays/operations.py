@@ -15,6 +15,7 @@ from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.filled import filled_protocol, moved_entries
 from mlir_sparse.arrays.function_protocol import apply_function
 from mlir_sparse.arrays.indexing import item
+from mlir_sparse.arrays.reduction_table import root
 from mlir_sparse.arrays.ufunc_protocol import apply_ufunc, written
 
 __all__ = ["OPERATIONS", "xp"]
@@ -25,6 +26,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "clip": choice_functions.clip,
     "copy": rearranged_entries.copied,
     "count_nonzero": reductions.count_nonzero,
+    "deviation": root(reductions.variance),
     "diagonal": reshape.diagonal,
     "dot": matrix_products.dot,
     "elementwise": elementwise,

@@ -11,6 +11,7 @@ from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.reshape import expanded, moved, reshaped
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.dtypes import INTEGER, REAL
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.tensor import SparseTensor
@@ -29,6 +30,8 @@ def sort(a: SparseTensor, axis: int | None = -1, kind: Any = None, order: Any = 
     """
     if axis is None:
         return sort(reshaped(a, -1))
+    if (wide := widened(a)) is not None:
+        return narrowed(sort(wide, axis), a.dtype)
     along = axis_of(axis, a.ndim)
     groups = grouped(a, (along,))
     ranks, values, lanes = _ranked(groups)
@@ -39,6 +42,12 @@ def sort(a: SparseTensor, axis: int | None = -1, kind: Any = None, order: Any = 
     kept = values != 0  # NaN too
     found = EntryList(dims, values, shape).where(kept).tensor(a if along == a.ndim - 1 else None)
     return found if along == a.ndim - 1 else moved(found, -1, along)
+
+
+def _ordered(values: Array) -> Array:
+    """Returns numbers in a type whose NaN NumPy orders last."""
+    wide: Array | None = widened(values)
+    return values if wide is None else wide
 
 
 def _before_zero(values: Array) -> Array:
@@ -67,7 +76,7 @@ def argsort(
         TooLargeError: for a result that would not fit in memory.
     """
     check_dense_fits(a.shape, INTEGER.numpy)
-    return np.argsort(a.to_numpy(), axis, kind="stable")
+    return np.argsort(_ordered(a.to_numpy()), axis, kind="stable")
 
 
 def median(
@@ -81,12 +90,14 @@ def median(
     """
     if a.dtype.kind == "c":
         raise DTypeError(f"expected numbers with an order for the median, but got {a.dtype}")
+    if (wide := widened(a)) is not None:
+        return narrowed(median(wide, axis, keepdims=keepdims), a.dtype)
     along = axes_of(tuple(axis) if isinstance(axis, list) else axis, a.ndim)  # the only reduction that takes lists
     groups = grouped(a, along)
     if groups.size == 0:
         raise ExtentError(f"expected an element or more for the median, but got shape {a.shape}")
     _, values, lanes = _ranked(groups)
-    kind = a.dtype if a.dtype.kind == "f" and a.dtype.itemsize > 1 else REAL.numpy
+    kind = a.dtype if a.dtype.kind == "f" else REAL.numpy
     negative = np.bincount(lanes[_before_zero(values)], minlength=groups.starts.size)
     middle = [_at_rank(groups, values, negative, rank) for rank in ((groups.size - 1) // 2, groups.size // 2)]
     found = np.mean(np.stack(middle).astype(kind), axis=0, dtype=kind)
@@ -130,6 +141,10 @@ def unique(
     >>> unique(tensor([0.0, 2.0, 0.0, 2.0]), return_counts=True)
     (array([0., 2.]), array([2, 2]))
     """
+    if (wide := widened(ar)) is not None:
+        found = unique(wide, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+        several = return_index or return_inverse or return_counts
+        return (narrowed(found[0], ar.dtype), *found[1:]) if several else narrowed(found, ar.dtype)
     if return_index or return_inverse or axis is not None:
         check_dense_fits(ar.shape, INTEGER.numpy)
         wanted = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
@@ -152,6 +167,9 @@ def isin(
 ) -> Any:
     """Returns where elements are among others: sparse if missing ones are not."""
     tested = unique(test_elements) if isinstance(test_elements, SparseTensor) else np.asarray(test_elements)
+    tested = _ordered(tested)
+    if isinstance(element, SparseTensor) and (wide := widened(element)) is not None:
+        return isin(wide, tested, assume_unique, invert, kind=kind)
     if not isinstance(element, SparseTensor):
         return np.isin(element, tested, assume_unique, invert, kind=kind)  # type: ignore[arg-type]
     entries = entries_of(element)
@@ -166,5 +184,6 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     Raises:
         TooLargeError: for an operand that would not fit in memory as an array.
     """
-    where, values = (one.to_numpy() if isinstance(one, SparseTensor) else one for one in (a, v))
+    given = (one.to_numpy() if isinstance(one, SparseTensor) else np.asarray(one) for one in (a, v))
+    where, values = (_ordered(one) for one in given)
     return np.searchsorted(where, values, side, sorter)

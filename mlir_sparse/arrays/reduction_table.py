@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mlir_sparse.arrays.wide_values import narrowed, widened
+
 __all__ = ["Reductions", "reduction_functions", "root"]
 
 Function = Callable[..., Any]
@@ -48,6 +50,9 @@ def root(function: Function) -> Function:
     """Returns the square root of a variance."""
 
     def apply(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        wide = widened(a)  # the variance may be too large for numbers whose root is not
+        if wide is not None:
+            return narrowed(apply(wide, axis, ddof=ddof, keepdims=keepdims), a.dtype)
         return np.sqrt(function(a, axis, ddof=ddof, keepdims=keepdims))
 
     return apply

@@ -23,7 +23,8 @@ from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.operator_kernels import access, assignment, computed
 from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.arrays.reshape import expanded
-from mlir_sparse.dtypes import DType, numpy_dtype
+from mlir_sparse.arrays.wide_values import summed_in
+from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
 from mlir_sparse.notation import Assignment, IndexVar, Reduce, ReduceOp
 from mlir_sparse.tensor import SparseTensor
@@ -88,7 +89,7 @@ def reduced(
         found = _by_statement(_STATEMENTS[ufunc], tensor, axes)
     else:
         groups = grouped(tensor, axes)
-        found = groups.spread(groups.reduced(ufunc, None if wanted == np.bool_ else wanted), 0, tensor)
+        found = groups.spread(_of_groups(groups, ufunc, wanted), 0, tensor)
     return _shaped(found, tensor, axes, keepdims)
 
 
@@ -109,7 +110,7 @@ def _is_plain(axis: Any) -> bool:
 def _summed(
     tensor: SparseTensor, axes: tuple[int, ...], dtype: np.dtype[Any], recent: RecentKernels | None = None
 ) -> Any:
-    wide = _summed_in(dtype)
+    wide = summed_in(dtype)
     names = _axis_names(tensor.ndim)
     kept = tuple([name for axis, name in enumerate(names) if axis not in axes])
     ready = cast(tensor, wide)
@@ -138,10 +139,11 @@ def _by_statement(op: ReduceOp, tensor: SparseTensor, axes: tuple[int, ...]) -> 
     return computed((op, axes, tensor.ndim), made, [tensor], "dense")
 
 
-@lru_cache(maxsize=64)
-def _summed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the element type that sums are made in: like NumPy's, those of half precision in single."""
-    return DType.of(dtype).accumulated_in.numpy
+def _of_groups(groups: Groups, ufunc: np.ufunc, wanted: np.dtype[Any]) -> Array:
+    if ufunc is not np.multiply:
+        return groups.reduced(ufunc, None if wanted == np.bool_ else wanted)
+    with np.errstate(all="ignore"):
+        return groups.reduced(ufunc, summed_in(wanted)).astype(wanted, copy=False)
 
 
 @lru_cache(maxsize=64)
@@ -186,7 +188,7 @@ def mean_by(sum_of: Callable[..., Any], tensor: Any, axis: Any, *, keepdims: boo
     """Returns the average over axes of what a function reduces, in f64 for integers."""
     count = prod(tensor.shape[at] for at in axes_of(axis, tensor.ndim))
     kind = averaged_type(tensor.dtype) if dtype is None else numpy_dtype(dtype)
-    wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
+    wide = summed_in(kind)
     total = sum_of(np.add, tensor, axis, keepdims=keepdims, dtype=wide)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = total / np.asarray(count, wide)[()]
@@ -202,7 +204,7 @@ def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdim
     """Returns the average of squared distances from the mean, over axes."""
     axes = axes_of(axis, tensor.ndim)
     kind = averaged_type(tensor.dtype)
-    groups = grouped(tensor.astype(kind), axes)
+    groups = grouped(tensor.astype(summed_in(kind)), axes)
     real = np.zeros(0, kind).real.dtype
     with np.errstate(invalid="ignore", divide="ignore"):
         means = _sums(groups, groups.values) / float(groups.size)
@@ -210,7 +212,8 @@ def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdim
         # In floats: the number of places may exceed every integer type.
         found = _sums(groups, distances) + (float(groups.size) - groups.counts) * np.abs(means) ** 2
         found = (found / float(max(groups.size - ddof, 0))).astype(real)
-        missing = real.type(0) / real.type(max(groups.size - ddof, 0)) if groups.size else real.type(np.nan)
+        missing = np.zeros(1) / float(max(groups.size - ddof, 0)) if groups.size else np.full(1, np.nan)
+        missing = missing.astype(real)[0]
     return _shaped(groups.spread(found, missing, tensor), tensor, axes, keepdims)
 
 

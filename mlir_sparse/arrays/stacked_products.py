@@ -12,6 +12,7 @@ from mlir_sparse.arrays import matrix_products
 from mlir_sparse.arrays.axis_arguments import axis_of
 from mlir_sparse.arrays.einsum import einsum
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.errors import ExtentError, OperandError, RankError, UnsupportedError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor
@@ -48,7 +49,7 @@ def stacked(name: str, left: Any, right: Any, *, axis: int = -1, dtype: Any = No
         inner = values[0].shape[-1], values[1].shape[inner_axis]
         if inner[0] != inner[1]:
             raise ExtentError(f"expected equal inner extents for np.{name}, but got {inner[0]} and {inner[1]}")
-    first = values[0] if name == "matvec" else np.conjugate(values[0])
+    first = values[0] if name == "matvec" else matrix_products.conjugated(values[0])
     return einsum(STACKED[name], first, values[1], dtype=dtype, casting="same_kind")
 
 
@@ -116,6 +117,8 @@ def matrix_power(a: SparseTensor, n: int) -> Any:
         return _identity(a)
     if n == 1:
         return a
+    if (wide := widened(a)) is not None:
+        return narrowed(matrix_power(wide, n), a.dtype)
     half = matrix_power(a, n // 2)
     square = matrix_products.matmul(half, half)
     return matrix_products.matmul(square, a) if n % 2 else square

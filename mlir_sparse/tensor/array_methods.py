@@ -205,7 +205,7 @@ class ArrayMethods(Operators):
 
     def std(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
         """Returns the standard deviation over axes."""
-        return np.sqrt(self.var(axis, ddof, keepdims))
+        return perform("deviation", self, axis, ddof=ddof, keepdims=keepdims)
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
         """Returns the first position of the largest element: along an axis, or as row-major index."""

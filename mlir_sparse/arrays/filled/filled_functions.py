@@ -14,6 +14,7 @@ from mlir_sparse.arrays.filled import filled_order, filled_products, filled_redu
 from mlir_sparse.arrays.filled.filled_elements import filled_entries, is_sparse, map_elements
 from mlir_sparse.arrays.filled.moved_entries import joined, moved
 from mlir_sparse.arrays.reduction_table import reduction_functions, root
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.fill_values import WAY_OUT, is_filling, no_fill
@@ -80,6 +81,8 @@ def _nan_reduction(ufunc: np.ufunc, value: Any) -> Function:
 
 
 def _nan_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    if dtype is None and (wide := widened(a)) is not None:
+        return narrowed(_nan_mean(wide, axis, keepdims=keepdims), a.dtype)
     total = _nan_reduction(np.add, 0)(a, axis, dtype, keepdims=keepdims)
     if a.dtype.kind not in "fcV":
         return filled_reductions.mean(a, axis, dtype=dtype, keepdims=keepdims)
@@ -188,6 +191,8 @@ def _full_like(
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    if (wide := widened(x)) is not None:
+        return narrowed(_norm(wide, ord, axis, keepdims), x.dtype)
     sizes = abs(x if x.dtype.kind in "fc" else x.astype(np.float64))
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
@@ -275,7 +280,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": _norm(
         x, ord, (x.ndim - 2, x.ndim - 1), keepdims
     ),
-    "np.linalg.vecdot": lambda x1, x2, /, *, axis=-1: np.sum(np.conjugate(x1) * x2, axis=axis),
+    "np.linalg.vecdot": filled_products.vecdot,
     # products
     "np.matmul": filled_products.matmul,
     "np.linalg.matmul": filled_products.matmul,

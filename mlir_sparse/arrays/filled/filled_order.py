@@ -14,6 +14,7 @@ from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.grouped_entries import grouped
 from mlir_sparse.arrays.reshape import moved as moved_axes
 from mlir_sparse.arrays.reshape import reshaped
+from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.dtypes import REAL
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.tensor.filled_tensor import FilledTensor
@@ -37,6 +38,8 @@ def sort(a: FilledTensor, axis: int | None = -1, kind: Any = None, order: Any = 
         raise DTypeError(f"expected real numbers to sort beside a fill value, but got {a.dtype}: use A.to_numpy()")
     if axis is None:
         return sort(moved(reshaped, a, -1))
+    if (wide := widened(a)) is not None:
+        return narrowed(sort(wide, axis), a.dtype)
     along = axis_of(axis, a.ndim)
     groups = grouped(a.stored, (along,))
     lanes = np.repeat(np.arange(groups.starts.size), groups.counts)
@@ -60,6 +63,8 @@ def median(
         ExtentError: without an element.
         DTypeError: for complex numbers, which have no order.
     """
+    if (wide := widened(a)) is not None:
+        return narrowed(median(wide, axis, keepdims=keepdims), a.dtype)
     along = -1 if axis is None else axis_of(axis, a.ndim)
     size = a.size if axis is None else a.shape[along]
     if size == 0:
@@ -68,7 +73,7 @@ def median(
     at = ordered.ndim - 1 if axis is None else along
     lead = (slice(None),) * at
     low, high, last = (filled_item(ordered, (*lead, place)) for place in ((size - 1) // 2, size // 2, size - 1))
-    kind = a.dtype if a.dtype.kind in "fV" and a.dtype.itemsize > 1 else REAL.numpy
+    kind = a.dtype if a.dtype.kind == "f" else REAL.numpy
     found = _average(low, high, last, kind)
     if not keepdims:
         return found
@@ -101,6 +106,9 @@ def unique(
         TooLargeError: where an index of each element is asked for that would not fit in memory.
     """
     options = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
+    if (wide := widened(ar)) is not None:
+        parts = unique(wide, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+        return (narrowed(parts[0], ar.dtype), *parts[1:]) if any(options.values()) else narrowed(parts, ar.dtype)
     lacking = ar.size - ar.nse
     if return_index or return_inverse or axis is not None or not equal_nan:
         of_array: Any = np.unique
@@ -123,6 +131,9 @@ def running(ufunc: np.ufunc, a: FilledTensor, axis: int | None = None, dtype: An
         TooLargeError: for a result that would not fit in memory.
     """
     check_dense_fits(a.shape, a.dtype)
+    if dtype is None and (wide := widened(a)) is not None:
+        sequence: Array = narrowed(running(ufunc, wide, axis), a.dtype)
+        return sequence
     return (np.cumsum if ufunc is np.add else np.cumprod)(a.to_numpy(), axis, dtype=dtype)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axis_of, listed_axes
 from mlir_sparse.arrays.einsum import einsum
+from mlir_sparse.arrays.matrix_products import conjugated
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.tensor.filled_tensor import FilledTensor
 
-__all__ = ["dot", "inner", "kron", "matmul", "tensordot", "vdot"]
+__all__ = ["dot", "inner", "kron", "matmul", "tensordot", "vdot", "vecdot"]
 
 
 def matmul(left: Any, right: Any) -> Any:
@@ -47,7 +48,17 @@ def inner(a: Any, b: Any) -> Any:
 
 def vdot(a: Any, b: Any) -> Any:
     """Returns the sum of products of all elements, the first conjugated."""
-    return dot(np.conjugate(np.ravel(a)), np.ravel(b))
+    return dot(conjugated(np.ravel(a)), np.ravel(b))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Returns the sums over an axis of products, the first conjugated; of truth values, whether any holds."""
+    first, second = (one if hasattr(one, "dtype") else np.asarray(one) for one in (x1, x2))
+    if axis != -1:
+        first, second = np.moveaxis(first, axis, -1), np.moveaxis(second, axis, -1)
+    if first.shape[-1:] != second.shape[-1:]:
+        raise ExtentError(f"expected equal inner extents for np.vecdot, but got shapes {first.shape}, {second.shape}")
+    return einsum("...i,...i->...", conjugated(first), second)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:

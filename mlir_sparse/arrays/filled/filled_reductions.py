@@ -15,7 +15,8 @@ from mlir_sparse.arrays.filled.moved_entries import expanded
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.reductions import averaged_type, mean_by
-from mlir_sparse.dtypes import DType, numpy_dtype
+from mlir_sparse.arrays.wide_values import summed_in
+from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, TooLargeError, UnsupportedError
 from mlir_sparse.tensor.filled_tensor import FilledTensor
 
@@ -98,8 +99,7 @@ def reduced(
         raise OperandError(f"expected a tensor that {name} reduces, but got {tensor.dtype}: {error}") from None
     if size == 0:
         return _shaped(_of_nothing(ufunc, tensor, axes, wanted, initial), tensor, axes, keepdims)
-    in_halves = wanted.itemsize <= 2 and wanted.kind in "fV"
-    kind = DType.of(wanted).accumulated_in.numpy if in_halves else wanted
+    kind = summed_in(wanted) if ufunc in (np.add, np.multiply) else wanted
     groups = grouped(tensor.stored, axes)
     with np.errstate(all="ignore"):
         fill = _cast(np.asarray(tensor.fill_value).reshape(1), kind)
@@ -192,7 +192,7 @@ def nan_variance(tensor: FilledTensor, axis: Any = None, *, ddof: float = 0, kee
 
 def _variance(tensor: FilledTensor, axis: Any, ddof: float, keepdims: bool, *, leaves_out: bool) -> Any:
     axes, kind = axes_of(axis, tensor.ndim), averaged_type(tensor.dtype)
-    wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
+    wide = summed_in(kind)
     groups = grouped(tensor.stored.astype(wide), axes)
     fill = np.asarray(tensor.fill_value).astype(wide)
     counted = np.ones(groups.values.size, bool) if not leaves_out else ~np.isnan(groups.values)
