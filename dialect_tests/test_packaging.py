@@ -14,18 +14,36 @@ import newest_releases
 import numpy
 import pin_dependencies
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from packaging.markers import Marker
 
 import mlir_sparse
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PINNED = dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "scripts" / "pinned.txt").read_text(), re.MULTILINE))
+PINNED = [  # name, version, condition and hashes
+    (name, version, condition, re.findall(r"--hash=sha256:([0-9a-f]{64})", hashes))
+    for name, version, condition, hashes in re.findall(
+        r"^([\w.-]+)==([\w.]+)(?: ; (.*?))? \\\n((?: +--hash=.*\n)+)",
+        (ROOT / "scripts" / "pinned.txt").read_text(),
+        re.MULTILINE,
+    )
+]
 PLATFORMS, PYTHONS = 3, 4
+PLACES = [(python, platform) for python in pin_dependencies.PYTHONS for platform in pin_dependencies.PLATFORMS]
 DAYS = timedelta(days=90)
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _holds(condition: str, place: tuple[str, str]) -> bool:
+    """Whether a condition of a requirement holds on a Python and a platform."""
+    python, platform = place
+    markers = pin_dependencies.PLATFORMS[platform].markers | {"python_version": python}
+    return not condition or Marker(condition).evaluate(markers)
 
 
 def _day(version: str) -> date:
@@ -35,17 +53,47 @@ def _day(version: str) -> date:
 def test_the_bindings_may_be_90_days_newer_than_those_tested() -> None:
     (bindings,) = (one for one in PROJECT["dependencies"] if one.startswith("torch-mlir"))
     (latest,) = re.findall(r"<=(\d{8})$", bindings)
-    assert _day(latest) - _day(PINNED["torch-mlir"]) == DAYS
+    (tested,) = (version for name, version, _, _ in PINNED if name == "torch-mlir")
+    assert _day(latest) - _day(tested) == DAYS
 
 
-def test_each_dependency_is_pinned_with_hashes() -> None:
-    needed = {_plain(re.match(r"[\w.-]+", one)[0]) for one in PROJECT["dependencies"]}  # type: ignore[index]
-    assert needed <= {_plain(name) for name in PINNED}
-    text = (ROOT / "scripts" / "pinned.txt").read_text()
-    for name in ("numpy", "ml_dtypes"):  # a wheel for each Python and platform
-        entry = re.search(rf"^{name}==(?:.*\\\n)+.*", text, re.MULTILINE)
-        assert entry is not None
-        assert entry[0].count("--hash=sha256:") == PYTHONS * PLATFORMS
+def test_each_dependency_is_pinned_once_for_each_python_and_platform() -> None:
+    """With a wheel for each: those of plain Python are the same for several."""
+    names = {_plain(name) for name, *_ in PINNED}
+    assert {_plain(re.match(r"[\w.-]+", one)[0]) for one in PROJECT["dependencies"]} <= names  # type: ignore[index]
+    for name in names:
+        entries = [entry for entry in PINNED if _plain(entry[0]) == name]
+        assert all(sum(_holds(condition, place) for _, _, condition, _ in entries) == 1 for place in PLACES)
+        if name in ("numpy", "ml-dtypes"):
+            assert sum(len(hashes) for *_, hashes in entries) == PYTHONS * PLATFORMS
+
+
+@given(st.lists(st.sampled_from(PLACES), min_size=1, unique=True))
+@example(PLACES)
+@example(PLACES[:PLATFORMS])
+@example(PLACES[PLATFORMS:])
+@example(PLACES[1:])
+@example(PLACES[1::PLATFORMS])
+def test_a_pin_holds_where_its_wheels_were_found(places: list[tuple[str, str]]) -> None:
+    condition = pin_dependencies.condition_of(places)
+    assert [place for place in PLACES if _holds(condition, place)] == sorted(places, key=PLACES.index)
+    assert bool(condition) == (len(places) < len(PLACES))
+
+
+def test_versions_that_differ_by_python_are_pinned_beside_one_another() -> None:
+    """As NumPy's, whose newest release has no wheels for the oldest Python."""
+    digests = {place: f"--hash=sha256:{number:064x}" for number, place in enumerate(PLACES)}
+    old = {place: digest for place, digest in digests.items() if place[0] == "3.11"}
+    new = {place: digest for place, digest in digests.items() if place[0] != "3.11"}
+    plain = dict.fromkeys(PLACES, "--hash=sha256:" + "f" * 64)
+    text = pin_dependencies.pinned({("b", "2.5"): new, ("b", "2.4"): old, ("a", "1"): plain})
+    first, second, third = re.split(r"(?<=[^\\])\n(?=\w)", text)
+    assert first == "a==1 \\\n    --hash=sha256:" + "f" * 64
+    assert second.startswith('b==2.4 ; python_version == "3.11" \\\n    --hash=sha256:0000')
+    assert third.startswith(
+        'b==2.5 ; (python_version == "3.12" or python_version == "3.13" or python_version == "3.14") \\'
+    )
+    assert (second + third).count("--hash") == len(PLACES)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,12 @@ class Platform:
 
     tags: tuple[str, ...]
     markers: dict[str, str]
+
+    @property
+    def condition(self) -> str:
+        """What tells it from the others, as requirements say it."""
+        names = ("sys_platform", "platform_machine")
+        return "(" + " and ".join(f'{name} == "{self.markers[name]}"' for name in names) + ")"
 
 
 def _linux(machine: str) -> Platform:
@@ -57,8 +63,8 @@ sys.exit(main(sys.argv[1:]))
 """
 HEAD = """\
 # Exact versions and hashes of the hard dependencies and of what they need, for every Python and platform that
-# wheels are built for. `scripts/setup` installs these, and takes the ranges of pyproject.toml where one is gone.
-# Written by `scripts/pin --write`.
+# wheels are built for; a version that is not for all of them says for which. `scripts/setup` installs these, and takes
+# the ranges of pyproject.toml where one is gone. Written by `scripts/pin --write`.
 """
 
 
@@ -73,7 +79,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "pip", "install", *quiet, "--target", NEWEST_PIP, "pip"], check=True)
     if arguments.extras is not None:
         sys.exit(check_extras(project["optional-dependencies"], arguments.extras))
-    hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    found_on: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
     failed = False
     for python in PYTHONS:
         for name, platform in PLATFORMS.items():
@@ -84,15 +90,48 @@ def main() -> None:
                 continue
             print(f"CPython {python}, {name}: {', '.join(f'{one} {version}' for one, version, _ in found)}")
             for one, version, digest in found:
-                hashes[one, version].add(digest)
-    several = {name for name, _ in hashes if sum(other == name for other, _ in hashes) > 1}
-    if several:
-        print(f"expected one version for all, but got several of {', '.join(sorted(several))}: narrow its range")
-    if failed or several:
+                found_on[one, version][python, name] = digest
+    if failed:
         sys.exit(1)
     if arguments.write:
-        lines = [f"{name}=={version} {' '.join(sorted(found))}" for (name, version), found in sorted(hashes.items())]
-        PINNED.write_text(HEAD + "".join(line.replace(" --hash", " \\\n    --hash") + "\n" for line in lines))
+        PINNED.write_text(HEAD + pinned(found_on))
+
+
+def pinned(found_on: Mapping[tuple[str, str], Mapping[tuple[str, str], str]]) -> str:
+    """Returns the requirements of what was found, by name and version, on each Python and platform, with the hash.
+
+    A version that is not for all says for which: the newest release of a dependency may have no wheels for the oldest
+    Python, or not yet for one platform.
+    """
+    entries = []
+    for (name, version), hashes in sorted(found_on.items()):
+        condition = condition_of(hashes)
+        words = [f"{name}=={version}{' ; ' if condition else ''}{condition}", *sorted(set(hashes.values()))]
+        entries.append(" \\\n    ".join(words) + "\n")
+    return "".join(entries)
+
+
+def condition_of(places: Iterable[tuple[str, str]]) -> str:
+    """Returns the condition that holds on these Pythons and platforms alone; none where they are all."""
+    platforms_of: dict[str, set[str]] = {python: set() for python in PYTHONS}
+    for python, platform in places:
+        platforms_of[python].add(platform)
+    pythons_of: dict[frozenset[str], list[str]] = defaultdict(list)
+    for python, platforms in platforms_of.items():
+        if platforms:
+            pythons_of[frozenset(platforms)].append(python)
+    terms = []
+    for chosen, pythons in pythons_of.items():
+        parts = [_any(f'python_version == "{python}"' for python in pythons)] if len(pythons) < len(PYTHONS) else []
+        if len(chosen) < len(PLATFORMS):
+            parts.append(_any(PLATFORMS[name].condition for name in PLATFORMS if name in chosen))
+        terms.append(" and ".join(parts))
+    return _any(terms) if all(terms) else ""
+
+
+def _any(conditions: Iterable[str]) -> str:
+    listed = list(conditions)
+    return listed[0] if len(listed) == 1 else f"({' or '.join(listed)})"
 
 
 def check_extras(extras: dict[str, list[str]], names: Sequence[str]) -> int:
