@@ -13,6 +13,7 @@ from pathlib import Path
 import newest_releases
 import numpy
 import pin_dependencies
+import project_urls
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -149,6 +150,37 @@ def test_hints_name_extras_that_exist() -> None:
     named = {extra for text in texts for extra in re.findall(r"mlir-sparse\[([\w,-]+)\]", text)}
     assert len(named) >= 4
     assert {one for extra in named for one in extra.split(",")} <= set(PROJECT["optional-dependencies"])
+
+
+def test_releases_name_the_repository_that_builds_them() -> None:
+    """No file here knows it. What addresses lead to stands in the checkout; to write them twice changes nothing."""
+    text = (ROOT / "pyproject.toml").read_text()
+    written = project_urls.with_urls(text, "https://host.example/some-one/mlir_sparse")
+    urls = tomllib.loads(written)["project"]["urls"]
+    assert urls.pop("Source") == "https://host.example/some-one/mlir_sparse"
+    assert urls.pop("Issues") == "https://host.example/some-one/mlir_sparse/issues"
+    assert urls.pop("Documentation").endswith("/mlir_sparse#readme")
+    assert (ROOT / urls.pop("Changelog").partition("/blob/HEAD/")[2]).is_file()
+    assert urls == PROJECT["urls"]
+    assert project_urls.with_urls(written, "https://host.example/some-one/mlir_sparse") == written
+    rest = tomllib.loads(written)
+    rest["project"]["urls"] = PROJECT["urls"]
+    assert rest == tomllib.loads(text)
+    for wrong in ("", "/", "https://host.example", "github.com/some-one/name", 'https://host.example/a"b/c'):
+        with pytest.raises(ValueError, match="expected the address of a repository"):
+            project_urls.with_urls(text, wrong)
+    with pytest.raises(ValueError, match="expected a table"):
+        project_urls.with_urls("[project]\n", "https://host.example/a/b")
+    readme = (ROOT / "README.md").read_text()
+    links = re.findall(r"\]\((.*?)\)", project_urls.with_links(readme, "https://host.example/a/b"))
+    files = [link.removeprefix("https://host.example/a/b/raw/HEAD/") for link in links]
+    assert files == re.findall(r"\]\((.*?)\)", readme)
+    assert all(link.startswith("https:") for link in links)
+    assert any((ROOT / file).is_file() for file in files)
+    # In both jobs that build, before they do.
+    workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text()
+    step = '      - uses: actions/checkout@v4\n      - run: python3 scripts/project_urls.py "$GITHUB_SERVER_URL/'
+    assert workflow.count(step) == workflow.count("actions/checkout") == 2
 
 
 def test_versions_and_pythons_agree() -> None:
