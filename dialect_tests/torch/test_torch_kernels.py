@@ -115,6 +115,55 @@ def test_sparse_results_are_sparse_tensors() -> None:
     assert gradient.values().tolist() == [3, 3, 3, 3]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["csr", "csc", "coo", "bsr"])
+def test_penalties_of_gradients_of_sparse_tensors(layout: Any) -> None:
+    dense = torch.tensor(np.where(RNG.random((6, 4)) < 0.5, RNG.standard_normal((6, 4)), 0))
+    product = mst.kernel("y(i) = A(i,j) * A(i,j) * x(j)")
+    pattern = layout(torch.ones_like(dense) * (dense != 0)).to_dense()
+
+    def penalty(y: Any, A: Any, x: Any) -> Any:
+        of_a, of_x = torch.autograd.grad(y.square().sum(), (A, x), create_graph=True)
+        if of_a.layout == torch.strided:
+            of_a = of_a * pattern
+        else:
+            of_a = (of_a.coalesce() if of_a.layout == torch.sparse_coo else of_a).values()
+        return of_a.square().sum() + (of_x**3).sum()
+
+    A, x = layout(dense).requires_grad_(), leaf(RNG.standard_normal(4))
+    found = torch.autograd.grad(penalty(product(A, x), A, x), (A, x))
+    plain = dense.clone().requires_grad_()
+    wanted = torch.autograd.grad(penalty((plain * plain) @ x, plain, x), (plain, x))
+    torch.testing.assert_close(found[0].to_dense(), wanted[0] * pattern)
+    torch.testing.assert_close(found[1], wanted[1])
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "BSR(2, 2)", "ELL"])
+@pytest.mark.parametrize("use", [lambda y: y, lambda y: y + y, lambda y: 2 * y], ids=["plain", "sum", "multiple"])
+def test_sparse_results_are_differentiable_twice(storage: str, use: Any) -> None:
+    A = ms.tensor(np.where(RNG.random((4, 6)) < 0.5, RNG.standard_normal((4, 6)), 0), storage)
+    squares = mst.kernel("Y(i,j) = A(i,j) * A(i,j) * x(j)", A=A, out=storage)
+    given = leaf(A.storage.values.copy()), leaf(RNG.standard_normal(6)), leaf(RNG.standard_normal((4, 6)))
+
+    def call(values: Any, x: Any, weights: Any) -> Any:
+        return use(squares(values, x)).to_dense() * weights
+
+    assert torch.autograd.gradcheck(call, given)
+    assert torch.autograd.gradgradcheck(call, given)
+
+
+@pytest.mark.parametrize("storage", ["CSR", "COO"])
+def test_a_gradient_of_another_pattern_is_read_at_the_results_entries(storage: str) -> None:
+    from mlir_sparse.gradients import ValueStructure
+    from mlir_sparse.torch.sparse_values import as_torch_sparse
+
+    values, other = leaf(np.array([1.0, 2.0])), leaf(np.array([5.0, 7.0, 11.0]))
+    result = as_torch_sparse(ValueStructure(ms.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], storage)), values)
+    given = as_torch_sparse(ValueStructure(ms.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]], storage)), other)
+    (found,) = torch.autograd.grad(result, values, given, create_graph=True)
+    assert found.tolist() == [7, 0]
+    assert torch.autograd.grad(found.sum(), other)[0].tolist() == [0, 1, 0]
+
+
 def test_a_pattern_as_result_gives_values() -> None:
     P = ms.tensor(np.eye(4)[:, :3], "CSR")
     U, V = leaf(RNG.standard_normal((4, 2))), leaf(RNG.standard_normal((3, 2)))

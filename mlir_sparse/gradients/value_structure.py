@@ -107,6 +107,23 @@ class ValueStructure:
             found[places] = np.where(keys[hits] == wanted, values[hits], np.zeros((), values.dtype))
         return found
 
+    def coordinates(self) -> tuple[list[Array], Array]:
+        """Returns the coordinates of elements in each dimension, and the place of each among the stored values."""
+        return self._places()
+
+    def places_in(self, other: ValueStructure) -> Array:
+        """Returns where the values of another structure have the element of each value of this one; -1 for nowhere."""
+        mine, places = self._places()
+        theirs, others = other._places()
+        found = np.full(self.size, -1, np.int64)
+        if not places.size or not others.size:
+            return found
+        keys, wanted = _keys(theirs, mine, self.shape)
+        order = np.argsort(keys, kind="stable")
+        hits = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), keys.size - 1)]
+        found[places] = np.where(keys[hits] == wanted, others[hits], -1)
+        return found
+
     def _places(self) -> tuple[list[Array], Array]:
         if self._found is None:
             self._found = value_places(self._tensor)

@@ -36,13 +36,8 @@ from mlir_sparse.tensor.borders.torch_sparse import import_torch
 from mlir_sparse.text.identifiers import by_name
 from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.torch.program_operator import numbered, program_function, program_operator, registered, traced_key
-from mlir_sparse.torch.torch_operands import (
-    StructuresOfTorch,
-    as_torch_sparse,
-    as_values,
-    check_place,
-    values_of_torch,
-)
+from mlir_sparse.torch.sparse_values import as_torch_sparse, values_of_torch
+from mlir_sparse.torch.torch_operands import StructuresOfTorch, as_values, check_place
 
 __all__ = ["TorchKernel", "kernel"]
 
@@ -228,7 +223,7 @@ class TorchKernel(PrintedValue):
             elif is_torch_sparse(operand):
                 check_place(name, operand)
                 structures[name] = self._structures_of.of(operand)
-                values.append(values_of_torch(operand))
+                values.append(values_of_torch(operand, structures[name]))
             else:
                 check_place(name, operand)
                 values.append(operand)
