@@ -13,7 +13,7 @@ from dialect_tests.crossing import crossed
 from dialect_tests.tensor.reference import addresses, same
 from mlir_sparse.dtypes import DTYPES
 from mlir_sparse.encoding import encoding
-from mlir_sparse.errors import CoordinatesError, DTypeError, PositionsError
+from mlir_sparse.errors import CoordinatesError, DTypeError, PositionsError, StorageError
 from mlir_sparse.tensor import tensor
 
 DENSE = np.array([[0, 2, 0, 0, 1, 0], [3, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0], [0, 4, 0, 5, 0, 6]], float)
@@ -107,6 +107,53 @@ def test_broken_arrays_are_refused() -> None:
     source.indptr[1] = 5
     with pytest.raises(PositionsError, match=r"positions\[1\] to never decrease, but got 3 after 5"):
         tensor(source)
+
+
+def _changed(name: str, **attributes: object) -> sp.sparray:
+    source = getattr(sp, f"{name}_array")(DENSE)
+    for key, value in attributes.items():
+        setattr(source, key, value)
+    return source
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "said"),
+    [
+        ("csr", {"indices": [0, 1]}, "expected indices of a csr to be an array, but got list"),
+        ("csc", {"indptr": None}, "expected indptr of a csc to be an array, but got NoneType"),
+        (
+            "csr",
+            {"indptr": np.zeros((6, 1), np.int32)},
+            r"expected indptr of a csr to have axes: 1, but got shape \(6, 1\)",
+        ),
+        ("csr", {"indptr": np.zeros(0, np.int32)}, "expected indptr of a csr to start at 0, but got no element"),
+        ("csr", {"data": np.ones((2, 2))}, "expected data of a csr to have axes: 1"),
+        ("bsr", {"data": np.ones((2, 2))}, "expected data of a bsr to have axes: 3"),
+        ("dia", {"offsets": np.array([0])}, r"expected an offset for each of the \d rows of data of a dia, but got 1"),
+        ("dia", {"data": np.ones(4)}, "expected data of a dia to have axes: 2"),
+        ("dia", {"offsets": np.array([0.5])}, "expected offsets of a dia to be integers, but got float64"),
+        ("lil", {"rows": np.array([[1, 2]])}, "expected rows of a lil to have axes: 1"),
+    ],
+)
+def test_attributes_that_cannot_belong_together_are_refused(
+    name: str, attributes: dict[str, object], said: str
+) -> None:
+    """SciPy's own conversion of a dia with fewer offsets than diagonals wrote past the end of an array."""
+    for wanted in (None, "COO", "CSC"):
+        with pytest.raises(StorageError, match=said):
+            tensor(_changed(name, **attributes), wanted)
+
+
+def test_lists_and_keys_that_lie_are_refused() -> None:
+    beyond, ragged, keys = sp.lil_array(DENSE), sp.lil_array(DENSE), sp.dok_array(DENSE)
+    beyond.rows[0] = [99] * len(beyond.rows[0])
+    ragged.rows[0] = [*ragged.rows[0], 3]
+    keys._dict[99, 0] = 1.0
+    with pytest.raises(StorageError, match=r"expected lists of as many coordinates as values in row 0 of a lil"):
+        tensor(ragged)
+    for source in (beyond, keys):
+        with pytest.raises(StorageError, match=f"expected a {source.format} that SciPy itself can read, but got from"):
+            tensor(source)
 
 
 @pytest.mark.parametrize("count", [0, 1, 40])

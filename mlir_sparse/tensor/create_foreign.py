@@ -8,6 +8,7 @@ from mlir_sparse.dtypes import DType
 from mlir_sparse.tensor.borders.foreign_parts import storage_of_parts
 from mlir_sparse.tensor.borders.known_forms import keep_form, keep_reader, shared_tensor
 from mlir_sparse.tensor.borders.neighbours import Neighbour
+from mlir_sparse.tensor.borders.scipy_parts import check_parts
 from mlir_sparse.tensor.borders.scipy_sparse import default_encoding, scipy_lines, storage_of_scipy
 from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding, storage_of_torch, torch_arrays
 from mlir_sparse.tensor.create import Asked, from_library
@@ -52,6 +53,7 @@ def tensor_of_torch(source: Any, as_it_is: bool, asked: Asked) -> SparseTensor:
 
 def tensor_of_scipy(source: Any, as_it_is: bool, asked: Asked) -> SparseTensor:
     """Returns the tensor of one of SciPy's sparse arrays; `as_it_is` if nothing was asked for."""
+    check_parts(source)
     made = from_library(source, default_encoding, storage_of_scipy, asked)
     own = as_it_is and type(source).__module__.startswith("scipy.")  # subclasses may have anything in attributes
     if own and (given := scipy_lines(source)) is not None and keep_form(given, made):

@@ -16,6 +16,7 @@ from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.errors import CoordinatesError, DTypeError
 from mlir_sparse.tensor.borders.foreign_parts import Lines
 from mlir_sparse.tensor.borders.listed_entries import is_listed_in_order, listed_columns
+from mlir_sparse.tensor.borders.scipy_parts import as_coo
 from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.diagonals import dia_to_scipy, is_diagonals, storage_of_dia
@@ -78,11 +79,14 @@ def storage_of_scipy(source: Any, encoding: Encoding, dtype: object) -> LevelSto
 
 
 def scipy_lines(source: Any) -> Lines | None:
-    """Returns the arrays of a matrix in csr, csc or bsr; None for any other array."""
+    """Returns the arrays of a matrix in csr, csc or bsr; None for any other array, and for attributes that are none."""
     kind = source.format
     if kind not in ("csr", "csc", "bsr") or len(source.shape) != 2:
         return None
-    return Lines(kind.upper(), source.shape, source.indptr, source.indices, source.data)
+    positions, coordinates, values = source.indptr, source.indices, source.data
+    if not type(positions) is type(coordinates) is type(values) is np.ndarray:
+        return None
+    return Lines(kind.upper(), source.shape, positions, coordinates, values)
 
 
 def _in_native_order(source: Any) -> Any:
@@ -118,7 +122,7 @@ def _without_promises(encoding: Encoding) -> Encoding:
 
 
 def _storage_of_coo(source: Any, encoding: Encoding, dtype: object) -> LevelStorage:
-    coo = source if source.format == "coo" else source.tocoo()
+    coo = as_coo(source)
     dims = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
     values = coo.data
     if source.format == "bsr":  # zeros within blocks are padding
