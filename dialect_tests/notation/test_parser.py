@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 
@@ -43,6 +45,51 @@ def test_matrix_times_vector() -> None:
 @pytest.mark.parametrize("text", ["y(i) = A[i,j]*x(j)", " y [ i ]=A( i , j )\n * x(j) // SpMV"])
 def test_brackets_spaces_and_comments_do_not_matter(text: str) -> None:
     assert parse(text) == parse("y(i) = A(i,j) * x(j)")
+
+
+@pytest.mark.parametrize("divisor", ["2", "-1", "x(i)", "(x(i) + 1)", "A(i,j) * 2"])
+def test_a_comment_that_reads_as_a_divisor_is_refused(divisor: str) -> None:
+    with pytest.raises(NotationSyntaxError, match=r"notation:1:13: .* reads as a divisor: write `floor_divide"):
+        parse(f"y(i) = x(i) // {divisor}")
+
+
+@pytest.mark.parametrize("words", ["", "rows", "2 rows", "see (3)", "x times y, at each i", "x(i) is a vector"])
+def test_other_comments_after_a_statement_are_left_out(words: str) -> None:
+    assert parse(f"y(i) = x(i) // {words}\n") == parse("y(i) = x(i)")
+
+
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ("x(i) and z(i)", "x(i) & z(i)"),
+        ("x(i) > 1 and not z(i) > 2 or x(i)", "(x(i) > 1 & !(z(i) > 2)) | x(i)"),
+        ("not x(i) & z(i)", "!(x(i) & z(i))"),
+        ("not x(i) and z(i)", "!x(i) & z(i)"),
+        ("not not x(i)", "!!x(i)"),
+        ("x(i) if not z(i) and x(i)", "x(i) if (!z(i) & x(i))"),
+        ("x(i) if not z(i) & x(i)", "x(i) if !(z(i) & x(i))"),
+        ("x(i) if not z(i) or x(i) else 2", "x(i) if (!z(i) | x(i)) else 2"),
+        ("maximum(j : A(i,j))", "max(j : A(i,j))"),
+        ("minimum(j : A(i,j))", "min(j : A(i,j))"),
+        ("product(j : A(i,j))", "prod(j : A(i,j))"),
+    ],
+)
+def test_pythons_and_numpys_spellings(text: str, ours: str) -> None:
+    assert value(text) == value(ours)
+
+
+@pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        ("y(i) = x(i)^2", "write `**` for powers"),
+        ("y(i) = x(i) # two", "comments begin with `//`"),
+        ("y(i) = ~x(i)", "write `!`"),
+        ("ij,j->i", "pass einsum's strings to ms.einsum"),
+    ],
+)
+def test_signs_of_other_languages_are_refused_with_the_way_out(text: str, way_out: str) -> None:
+    with pytest.raises(NotationSyntaxError, match=re.escape(way_out)):
+        parse(text)
 
 
 @pytest.mark.parametrize("text", ["a = s", "a() = s()", "a[] = s[]"])

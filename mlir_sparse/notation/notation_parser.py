@@ -3,7 +3,8 @@
     assignment  ::= access op expression where?
     op          ::= `=` | (`+` | `*` | `max` | `min` | `or` | `and`) (`=` | `=!`)
     expression  ::= joined | joined `if` `not`? joined (`else` expression)? | joined `?` expression `:` expression
-    joined      ::= operand (operator operand)*      from the loosest: `|`, `&`, comparisons, `+ -`, `* / %`
+    joined      ::= operand (operator operand)*      from the loosest: `or`, `and`, `not`, `|`, `&`,
+                                                       comparisons, `+ -`, `* / %`
     operand     ::= (`-` | `+` | `!`)* primary (`**` operand)?
     primary     ::= number | access | call | reduction | `(` expression `)`
     access      ::= name | name `(` subscripts? `)` | name `[` subscripts? `]`
@@ -18,7 +19,8 @@ a `select`. An index variable without subscripts is a value.
 
 A name before `(` is a call where it names a function, else a tensor; before `[` it is always a tensor. Subscripts have
 a grammar of their own, in `subscripts`; numbers are in `numbers`. Other spellings are read, and printed in these:
-NumPy's names of functions (`maximum(x(i), 0)`), `sum(j, A(i,j))` as in TACO, `&&`, `||` and `c ? a : b` as in C.
+NumPy's names of functions and reductions (`maximum(x(i), 0)`), `sum(j, A(i,j))` as in TACO, `&&`, `||` and `c ? a : b`
+as in C, `and`, `or` and `not` as in Python.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from mlir_sparse.notation.ast import (
     ReduceOp,
 )
 from mlir_sparse.notation.check_assignment import check, check_height
+from mlir_sparse.notation.divisor_comments import refuse_divisors
 from mlir_sparse.notation.index_values import with_index_vectors
 from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
@@ -58,22 +61,27 @@ from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["expect_end_of", "parse", "parse_access", "parse_assignment", "parse_expression", "parse_joined"]
 
-_COMPARISON = 3
+# How tight operators bind. As in Python, `not` takes in all but `and` and `or`.
+_NOT, _COMPARISON = 3, 6
 # A function, as in NumPy's table of ufuncs.
 _REMAINDER = "remainder"
 _BINARY: dict[str, tuple[BinaryOp | str, int]] = {
-    **dict.fromkeys(("|", "||"), (BinaryOp.OR, 1)),
-    **dict.fromkeys(("&", "&&"), (BinaryOp.AND, 2)),
+    "or": (BinaryOp.OR, 1),
+    "and": (BinaryOp.AND, 2),
+    **dict.fromkeys(("|", "||"), (BinaryOp.OR, 4)),
+    **dict.fromkeys(("&", "&&"), (BinaryOp.AND, 5)),
     **{op.value: (op, _COMPARISON) for op in BinaryOp if op.compares},
-    "+": (BinaryOp.ADD, 4),
-    "-": (BinaryOp.SUB, 4),
-    "*": (BinaryOp.MUL, 5),
-    "/": (BinaryOp.DIV, 5),
-    "%": (_REMAINDER, 5),
+    "+": (BinaryOp.ADD, 7),
+    "-": (BinaryOp.SUB, 7),
+    "*": (BinaryOp.MUL, 8),
+    "/": (BinaryOp.DIV, 8),
+    "%": (_REMAINDER, 8),
 }
 _ASSIGN = {op.value: op for op in AssignOp}
 _NAMED_ASSIGN = ("max", "min", "or", "and")
 _REDUCTIONS = {op.value: op for op in ReduceOp} | {"any": ReduceOp.OR, "all": ReduceOp.AND}
+# A tensor may have such a name too.
+_SPELT_REDUCTIONS = {"maximum": ReduceOp("max"), "minimum": ReduceOp("min"), "product": ReduceOp("prod")}
 
 
 def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Assignment:
@@ -101,6 +109,7 @@ def parse(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -
     cursor.known = operators or {}
     parsed = parse_assignment(cursor)
     expect_end_of(cursor, "the text")
+    refuse_divisors(cursor.source, parse_joined)
     check_height(parsed)
     assignment = with_index_vectors(parsed)
     check(assignment)
@@ -153,7 +162,9 @@ def _chosen_by_sign(cursor: Cursor, condition: Expr) -> Expr:
 def _conditional(cursor: Cursor, value: Expr) -> Expr:
     """Takes a condition after `if`: a mask, what is kept, or with `else` which of two values is taken."""
     negated = cursor.accept("not")
-    condition = parse_joined(cursor)
+    condition = parse_joined(cursor, _NOT if negated else 0)
+    if negated and cursor.at("and", "or"):
+        condition, negated = _joined_to(cursor, _negated(condition, negated), 0), None
     if cursor.accept("else"):
         cursor.enter()
         otherwise = parse_expression(cursor)
@@ -180,6 +191,7 @@ def _assign_op(cursor: Cursor) -> AssignOp:
     if text not in _ASSIGN:
         operators = " ".join(_ASSIGN)
         way_out = "; write `= !` with a space to negate" if text == "=!" else ""
+        way_out = "; pass einsum's strings to ms.einsum" if "->" in cursor.source.text else way_out
         cursor.fail(f"expected one of {operators} after the target, but got {token.describe()}{way_out}")
     cursor.take()
     if named:
@@ -189,7 +201,12 @@ def _assign_op(cursor: Cursor) -> AssignOp:
 
 def parse_joined(cursor: Cursor, binding: int = 0) -> Expr:
     """Takes operands joined by operators that bind tighter than `binding`."""
-    left = _operand(cursor)
+    denied = binding < _NOT and cursor.at("not")
+    return _joined_to(cursor, _denied(cursor) if denied else _operand(cursor), binding)
+
+
+def _joined_to(cursor: Cursor, left: Expr, binding: int) -> Expr:
+    """Takes operators that bind tighter than `binding`, and their right operands."""
     while cursor.token.text in _BINARY:
         op, precedence = _BINARY[cursor.token.text]
         if precedence <= binding:
@@ -201,6 +218,15 @@ def parse_joined(cursor: Cursor, binding: int = 0) -> Expr:
         if precedence == _COMPARISON:
             _refuse_chain(cursor)
     return left
+
+
+def _denied(cursor: Cursor) -> Expr:
+    """Takes Python's `not` and what binds tighter."""
+    sign = cursor.take()
+    cursor.enter()
+    value = _denied(cursor) if cursor.at("not") else parse_joined(cursor, _NOT)
+    cursor.leave()
+    return Call("logical_not", (value,), sign.span.to(cursor.previous))
 
 
 def _refuse_chain(cursor: Cursor) -> None:
@@ -250,7 +276,7 @@ def _primary(cursor: Cursor) -> Expr:
         return parse_complex(cursor, name)
     if name.text in cursor.known:
         return _user_operator(cursor, name)
-    if name.text in _REDUCTIONS and _at_reduction_indices(cursor):
+    if (name.text in _REDUCTIONS or name.text in _SPELT_REDUCTIONS) and _at_reduction_indices(cursor):
         return _reduction(cursor, name)
     if name.text == SELECT.name:
         return _applied(cursor, name, SELECT)
@@ -349,7 +375,8 @@ def _at_reduction_indices(cursor: Cursor) -> bool:
 
 def _reduction(cursor: Cursor, name: Token) -> Reduce:
     indices, body = _reduced(cursor)
-    return Reduce(_REDUCTIONS[name.text], indices, body, name.span.to(cursor.previous))
+    op = _REDUCTIONS.get(name.text) or _SPELT_REDUCTIONS[name.text]
+    return Reduce(op, indices, body, name.span.to(cursor.previous))
 
 
 def _reduced(cursor: Cursor) -> tuple[tuple[IndexVar, ...], Expr]:

@@ -70,6 +70,13 @@ _PLAIN = "", "", _NAME
 _BARE_IDS = "", _STRING, rf"[^\W\d][\w{_ACCENTS}$.]*"
 _COMPREHENSION = r"|\#[^\n]*", "", _NAME
 
+# What signs of other languages are in index notation.
+_INSTEAD = {
+    "^": ": write `**` for powers, `!=` for exclusive or",
+    "#": ": comments begin with `//`",
+    "~": ": write `!`",
+}
+
 
 @cache
 def _pattern(grammar: tuple[str, str, str]) -> re.Pattern[str]:
@@ -122,7 +129,8 @@ def tokenize(
         match = pattern.match(text, offset)
         if match is None:
             span = Span(offset, offset + 1)
-            raise error(f"expected a token, but got {text[offset]!r}", source=source, span=span)
+            way_out = _INSTEAD.get(text[offset], "") if source.name == "notation" else ""
+            raise error(f"expected a token, but got {text[offset]!r}{way_out}", source=source, span=span)
         kind = match.lastgroup
         if comprehension and kind == "MALFORMED" and [token.text for token in tokens] == ["def"]:
             kind = "NAME"
