@@ -1,11 +1,13 @@
 """The array API standard's namespace on sparse tensors: `ms.xp`, and what `A.__array_namespace__()` returns.
 
 Functions are NumPy's, which tensors answer by its protocols, under the standard's names. Results that have values
-everywhere are NumPy's arrays, and every function takes both. Creation functions are those of the package.
+everywhere are NumPy's arrays, and every function takes both. Creation functions are those of the package. The names
+that pydata/sparse has beside the standard's are here too: its users write `sparse = ms.xp`.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections import namedtuple
 from collections.abc import Callable
 from functools import cache
@@ -15,22 +17,42 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.broadcast import broadcast_shape
 from mlir_sparse.arrays.creation import arange, empty, eye, full, linspace, ones, tril, triu, zeros
 from mlir_sparse.arrays.filled.filled_functions import FILLED_FUNCTIONS
 from mlir_sparse.arrays.numpy_functions import FUNCTIONS
-from mlir_sparse.dtypes import DTYPES, TRUTH
-from mlir_sparse.errors import OperandError, UnsupportedError
+from mlir_sparse.arrays.pydata_functions import (
+    as_coo,
+    asCOO,
+    asnumpy,
+    diagonalize,
+    elemwise,
+    load_npz,
+    nanreduce,
+    random,
+    save_npz,
+)
+from mlir_sparse.arrays.standard_signatures import signature_of
+from mlir_sparse.dtypes import DTYPES, TRUTH, DType, numpy_dtype
+from mlir_sparse.errors import OperandError, StorageError, UnsupportedError
 from mlir_sparse.tensor import FilledTensor, SparseTensor, tensor
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 
 __all__ = [
     "__array_namespace_info__",
     "arange",
+    "asCOO",
+    "as_coo",
     "asarray",
+    "asnumpy",
+    "broadcast_shapes",
     "can_cast",
+    "diagonalize",
     "e",
+    "elemwise",
     "empty",
     "eye",
+    "fft",
     "finfo",
     "from_dlpack",
     "full",
@@ -39,12 +61,16 @@ __all__ = [
     "isdtype",
     "linalg",
     "linspace",
+    "load_npz",
     "meshgrid",
     "nan",
+    "nanreduce",
     "newaxis",
     "ones",
     "pi",
+    "random",
     "result_type",
+    "save_npz",
     "tril",
     "triu",
     "unique_all",
@@ -87,7 +113,23 @@ _STANDARD: dict[str, str] = {
     "pow": "power",
     "vecdot": "linalg.vecdot",
 }
-_LINALG = "cross det diagonal matmul matrix_norm matrix_power matrix_transpose outer tensordot trace vecdot vector_norm"
+# What pydata/sparse has beside them, by NumPy's names.
+_PYDATA = (
+    "argwhere concatenate diagonal dot einsum interp isneginf isposinf kron nanmax nanmean nanmin nanprod nansum outer"
+)
+_STANDARD |= {**{name: name for name in _PYDATA.split()}, "bitwise_not": "invert"}
+# Its classes, and what makes a tensor of the kind.
+_CLASSES = {
+    "COO": "ms.from_coo(coords, data, shape), or ms.tensor(x, 'COO')",
+    "DOK": "ms.from_coo(coords, data, shape)",
+    "GCXS": "ms.tensor(x, 'CSR'), 'CSC' or 'CSF'",
+    "SparseArray": "ms.SparseTensor, and ms.FilledTensor for arrays with a fill value",
+}
+_LINALG = (
+    "cholesky cross det diagonal eig eigh eigvals eigvalsh inv matmul matrix_norm matrix_power matrix_rank "
+    "matrix_transpose outer pinv qr slogdet solve svd svdvals tensordot trace vecdot vector_norm"
+)
+_FFT = "fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift ifftshift"
 # The standard's options that NumPy names otherwise.
 _OPTIONS = {"std": {"correction": "ddof"}, "var": {"correction": "ddof"}}
 
@@ -97,6 +139,8 @@ def __getattr__(name: str) -> Any:
         return _TYPES[name]
     if name in _STANDARD:
         return _function(name, _STANDARD[name])
+    if name in _CLASSES:
+        raise AttributeError(f"expected a name of this namespace, but got pydata/sparse's {name}: use {_CLASSES[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -118,6 +162,8 @@ def _function(name: str, numpys: str) -> Callable[..., Any]:
             options["kind"] = "stable" if options.pop("stable", True) else None
             if options.pop("descending", False):
                 return _descending(name, given[0], options)
+        if name == "diff":
+            options = {key: value for key, value in options.items() if value is not None}
         flat = _flat(given)
         if ours is not None and any(isinstance(one, SparseTensor) for one in flat):
             if not any(isinstance(one, FilledTensor) for one in flat):
@@ -128,7 +174,9 @@ def _function(name: str, numpys: str) -> Callable[..., Any]:
             raise UnsupportedError(f"expected a NumPy with {numpys} for xp.{name} of arrays, but got {np.__version__}")
         return theirs(*given, **options)
 
-    apply.__name__ = apply.__qualname__ = name
+    apply.__name__ = apply.__qualname__ = name.rpartition(".")[2]
+    if (signature := signature_of(name)) is not None:
+        apply.__signature__ = signature  # type: ignore[attr-defined]
     apply.__doc__ = f"Returns NumPy's `{numpys}`, by the name and with the options of the array API standard."
     return apply
 
@@ -152,22 +200,42 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     """Returns sparse arrays as tensors, and all else as NumPy's arrays, which this namespace's functions take too.
 
     Raises:
-        OperandError: for another device than the host, and for copy=False where a copy is needed.
+        OperandError: for another device than the host.
+        StorageError: for copy=False where a copy is needed.
     """
     if device not in (None, "cpu"):
         raise OperandError(f"expected device='cpu', but got {device!r}: use .to({device!r})")
     if not (isinstance(obj, SparseTensor | FilledTensor) or is_sparse_source(obj)):
         array = np.asarray(obj, dtype=dtype)
-        return array.copy() if copy and array is obj else array
+        if copy is False and not (isinstance(obj, np.ndarray) and np.shares_memory(array, obj)):
+            raise StorageError("expected copy to be allowed for a new array, but got copy=False")
+        return array.copy() if copy else array
     found = tensor(obj) if dtype is None else tensor(obj, dtype=dtype)
     if copy is False and dtype is not None and found.dtype != getattr(obj, "dtype", None):
-        raise OperandError("expected copy to be allowed to change the element type, but got copy=False")
+        raise StorageError("expected copy to be allowed to change the element type, but got copy=False")
     return found.copy() if copy else found
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """Returns an array that speaks DLPack as NumPy's."""
-    return np.from_dlpack(x)
+    """Returns an array that speaks DLPack as NumPy's.
+
+    Raises:
+        OperandError: for another device than the host.
+        BufferError: for sparse tensors, which DLPack has no form for, but for those with dense levels only.
+    """
+    if device not in (None, "cpu"):
+        raise OperandError(f"expected device='cpu', but got {device!r}: use ms.to_device")
+    found = np.from_dlpack(x)
+    return found.copy() if copy else found
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape that arrays of some shapes have together.
+
+    Raises:
+        ExtentError: for shapes that do not broadcast.
+    """
+    return broadcast_shape(shapes, "broadcast_shapes")
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
@@ -215,22 +283,31 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """Returns the common element type of arrays, tensors, types and numbers."""
-    return np.result_type(*(one.dtype if isinstance(one, SparseTensor) else one for one in arrays_and_dtypes))
+    return np.result_type(*(one.dtype if _is_tensor(one) else one for one in arrays_and_dtypes))
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Returns whether one element type may be cast to another without loss."""
-    return np.can_cast(from_.dtype if isinstance(from_, SparseTensor) else from_, to)
+    return np.can_cast(_kind_of(from_), to)
 
 
 def finfo(type: Any, /) -> Any:
-    """Returns the limits of a floating-point type."""
-    return np.finfo(getattr(type, "dtype", type))
+    """Returns the limits of a floating-point type; ml_dtypes' for its own."""
+    kind = numpy_dtype(_kind_of(type))
+    return importlib.import_module(DType.of(kind).package).finfo(kind)
 
 
 def iinfo(type: Any, /) -> Any:
     """Returns the limits of an integer type."""
-    return np.iinfo(getattr(type, "dtype", type))
+    return np.iinfo(_kind_of(type))
+
+
+def _kind_of(given: Any) -> Any:
+    return given if isinstance(given, type) else getattr(given, "dtype", given)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, SparseTensor | FilledTensor)
 
 
 _KINDS = {
@@ -262,6 +339,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 linalg = SimpleNamespace(
     **{name: _function(f"linalg.{name}", f"linalg.{name}") for name in _LINALG.split() if hasattr(np.linalg, name)}
 )
+fft = SimpleNamespace(**{name: _function(f"fft.{name}", f"fft.{name}") for name in _FFT.split()})
 
 
 class _Info:

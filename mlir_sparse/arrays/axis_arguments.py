@@ -13,7 +13,7 @@ import numpy as np
 from mlir_sparse.errors import RankError
 from mlir_sparse.text.shortened import shortened
 
-__all__ = ["axes_of", "axis_of", "listed_axes"]
+__all__ = ["axes_of", "axis_of", "listed_axes", "rolled_axes"]
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
@@ -67,6 +67,18 @@ def listed_axes(axis: Any) -> tuple[Any, ...]:
     if isinstance(axis, np.ndarray) and axis.ndim == 1:
         return tuple(axis.tolist())
     return tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
+
+
+def rolled_axes(rank: int, axis: Any, start: Any) -> tuple[int, ...]:
+    """Returns the order of axes in which one stands before another, or behind the last, as `np.rollaxis` has them.
+
+    >>> rolled_axes(3, 2, 0), rolled_axes(3, 0, 3)
+    ((2, 0, 1), (1, 2, 0))
+    """
+    moved, before = axis_of(axis, rank), rank if start == rank else axis_of(start, rank)
+    order = [at for at in range(rank) if at != moved]
+    order.insert(before - (moved < before), moved)
+    return tuple(order)
 
 
 def _integer(number: Any) -> int:

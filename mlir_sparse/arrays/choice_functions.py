@@ -17,7 +17,10 @@ from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["allclose", "array_equal", "choose", "clip", "imag", "isclose", "mapped", "nonzero", "real", "rounded"]
+__all__ = [
+    *("allclose", "array_equal", "choose", "clip", "imag", "interpolated", "isclose", "mapped", "nonzero", "real"),
+    "rounded",
+]
 
 Function = Callable[..., Any]
 
@@ -88,6 +91,15 @@ def mapped(function: Function) -> Function:
         return map_entries(function, [x], x.shape, **options)
 
     return apply
+
+
+def interpolated(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Returns `np.interp` of the elements: of points `xp` and values `fp`."""
+
+    def interp(values: Any) -> Any:
+        return np.interp(values, xp, fp, left, right, period)
+
+    return map_entries(interp, [x], x.shape)
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:

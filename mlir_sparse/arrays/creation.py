@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -281,6 +282,7 @@ def random(
     dtype: DTypeLike | DType | None = None,
     encoding: str | Encoding | None = None,
     rng: Any = None,
+    count: int | None = None,
 ) -> SparseTensor:
     """Returns a tensor with uniform values in [0, 1) at a share of its places, which are drawn without repeats.
 
@@ -290,9 +292,10 @@ def random(
         dtype: the element type, f64 when None.
         encoding: any argument of `encoding`; by default SparseVector, CSR or CSF by the rank.
         rng: a generator of NumPy's, or what seeds one.
+        count: the number of entries, instead of a share.
 
     Raises:
-        OperandError: for a share out of range.
+        OperandError: for a share, or a number of entries, out of range.
 
     >>> random((10, 20), 0.1, rng=0).nse
     20
@@ -304,7 +307,9 @@ def random(
     if not extents or size > np.iinfo(np.int64).max:
         raise RankError(f"expected one dimension or more of less than 2^63 elements, but got shape {extents}")
     generator = np.random.default_rng(rng)
-    count = round(size * density)
+    count = round(size * density) if count is None else operator.index(count)
+    if not 0 <= count <= size:
+        raise OperandError(f"expected from 0 to {size} entries, but got {count}")
     places = np.sort(_drawn(generator, size, count))
     dims = np.stack(np.unravel_index(places, extents)) if count else np.zeros((len(extents), 0), np.int64)
     wanted = encoding or _DEFAULTS.get(len(extents), "CSF")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.numpy_functions import FUNCTIONS
+from mlir_sparse.arrays.refused_functions import way_out
 from mlir_sparse.arrays.ufunc_protocol import written
 from mlir_sparse.errors import OperandError
 
@@ -42,7 +43,7 @@ def apply_function(
     if ours is None:
         if refusal is not None:
             raise refusal(name, given)
-        raise OperandError(f"expected a function of NumPy that sparse tensors offer, but got {name}: use A.to_numpy()")
+        raise OperandError(f"expected a function of NumPy that sparse tensors offer, but got {name}: {way_out(name)}")
     is_out = "out" in options and "out" not in _signature(ours).parameters
     out = options["out"] if is_out else None
     rest = {key: value for key, value in options.items() if value is not np._NoValue and not (is_out and key == "out")}

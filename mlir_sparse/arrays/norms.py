@@ -34,7 +34,7 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
     >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]])), norm(tensor([3.0, -4.0]), 1)
     (np.float64(5.0), np.float64(7.0))
     """
-    if (wide := widened(x)) is not None:
+    if x.dtype.kind == "f" and (wide := widened(x)) is not None:
         return narrowed(norm(wide, ord, axis, keepdims), x.dtype)
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
     is_whole = axis is None and not keepdims and (ord is None or (ord == "fro" and x.ndim == 2))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse.arrays import (
+    averages,
     choice_functions,
     dense_sequences,
     join_axes,
@@ -20,16 +22,16 @@ from mlir_sparse.arrays import (
     stacked_products,
 )
 from mlir_sparse.arrays import reshape as shape
-from mlir_sparse.arrays.axis_arguments import axis_of
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, rolled_axes
 from mlir_sparse.arrays.einsum import einsum, einsum_path
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.norms import norm
 from mlir_sparse.arrays.reduction_table import reduction_functions
-from mlir_sparse.errors import RankError
+from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "astype"]
 
 Function = Callable[..., Any]
 
@@ -86,11 +88,27 @@ def _path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
 
 
 def _vector_norm(x: SparseTensor, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    return norm(x if axis is not None or x.ndim == 1 else shape.reshaped(x, -1), ord, axis, keepdims)
+    """Returns the norm of vectors whose elements lie along one axis, or several."""
+    axes = axes_of(axis, x.ndim)
+    rest = [at for at in range(x.ndim) if at not in axes]
+    extents = [x.shape[at] for at in rest]
+    flat = shape.reshaped(shape.transposed(x, (*rest, *axes)), (*extents, prod(x.shape[at] for at in axes)))
+    found = norm(flat, ord, -1)
+    if not keepdims:
+        return found
+    kept = tuple(1 if at in axes else extent for at, extent in enumerate(x.shape))
+    return found.reshape(kept) if hasattr(found, "reshape") else np.reshape(found, kept)
 
 
-def _astype(x: SparseTensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> SparseTensor:
-    return x.astype(dtype)
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Returns the array API's `astype` of a tensor, which copies where the type is the same too.
+
+    Raises:
+        OperandError: for another device than the tensor's.
+    """
+    if device not in (None, "cpu"):
+        raise OperandError(f"expected device='cpu', but got {device!r}: use A.to({device!r})")
+    return x.astype(dtype, copy=copy)
 
 
 def _made_like(function: Function) -> Function:
@@ -113,10 +131,16 @@ FUNCTIONS: dict[str, Function] = {
     # reductions
     **reduction_functions(reductions),
     "np.count_nonzero": lambda a, axis=None, *, keepdims=False: reductions.count_nonzero(a, axis, keepdims=keepdims),
-    "np.trace": lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2),
+    "np.trace": lambda a, offset=0, axis1=0, axis2=1, dtype=None: (
+        a.trace(offset, axis1, axis2) if dtype is None else a.diagonal(offset, axis1, axis2).sum(-1, dtype)
+    ),
     "np.linalg.norm": norm,
     "np.linalg.vector_norm": _vector_norm,
     "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
+    "np.amax": reduction_functions(reductions)["np.max"],
+    "np.amin": reduction_functions(reductions)["np.min"],
+    "np.ptp": averages.spread,
+    "np.average": averages.average,
     "np.nansum": nan_reductions.nansum,
     "np.nanprod": nan_reductions.nanprod,
     "np.nanmean": nan_reductions.nanmean,
@@ -148,7 +172,8 @@ FUNCTIONS: dict[str, Function] = {
     "np.linalg.outer": stacked_products.outer,
     "np.linalg.vecdot": stacked_products.vecdot,
     "np.linalg.tensordot": lambda x1, x2, /, *, axes=2: matrix_products.tensordot(x1, x2, axes),
-    "np.linalg.trace": lambda x, /, *, offset=0: x.trace(offset, -2, -1),
+    "np.linalg.trace": lambda x, /, *, offset=0, dtype=None: x.diagonal(offset, -2, -1).sum(-1, dtype),
+    "np.linalg.cross": split_and_repeat.cross,
     "np.linalg.diagonal": lambda x, /, *, offset=0: shape.diagonal(x, offset, -2, -1),
     "np.linalg.matrix_transpose": lambda x, /: shape.swapped(x, -1, -2),
     # elements
@@ -160,6 +185,7 @@ FUNCTIONS: dict[str, Function] = {
     "np.imag": choice_functions.imag,
     "np.angle": choice_functions.mapped(np.angle),
     "np.nan_to_num": choice_functions.mapped(np.nan_to_num),
+    "np.interp": choice_functions.interpolated,
     "np.sinc": choice_functions.mapped(np.sinc),
     "np.fix": choice_functions.mapped(np.fix),
     "np.isposinf": choice_functions.mapped(np.isposinf),
@@ -184,9 +210,12 @@ FUNCTIONS: dict[str, Function] = {
     "np.transpose": lambda a, axes=None: shape.transposed(a, axes),
     "np.permute_dims": lambda a, axes=None: shape.transposed(a, axes),
     "np.matrix_transpose": lambda x, /: shape.swapped(x, -1, -2),
+    "np.rollaxis": lambda a, axis, start=0: shape.transposed(a, rolled_axes(a.ndim, axis, start)),
     "np.swapaxes": lambda a, axis1, axis2: shape.swapped(a, axis1, axis2),
     "np.moveaxis": lambda a, source, destination: shape.moved(a, source, destination),
-    "np.reshape": lambda a, /, shape=None, order="C", *, newshape=None, copy=None: _reshape(a, shape, newshape, order),
+    "np.reshape": lambda a, /, shape=None, order="C", *, newshape=None, copy=None: _reshape(
+        a, shape, newshape, order, copy
+    ),
     "np.ravel": lambda a, order="C": shape.reshaped(a, -1, order),
     "np.squeeze": lambda a, axis=None: shape.squeezed_out(a, axis),
     "np.expand_dims": lambda a, axis: shape.expanded(a, axis),
@@ -200,6 +229,7 @@ FUNCTIONS: dict[str, Function] = {
     "np.roll": rearranged_entries.roll,
     "np.take": rearranged_entries.take,
     "np.diag": rearranged_entries.diag,
+    "np.diagflat": lambda v, k=0: rearranged_entries.diag(shape.reshaped(v, -1), k),
     "np.diagonal": lambda a, offset=0, axis1=0, axis2=1: shape.diagonal(a, offset, axis1, axis2),
     "np.tril": lambda m, k=0: shape.triangle(m, False, k),
     "np.triu": lambda m, k=0: shape.triangle(m, True, k),
@@ -219,10 +249,12 @@ FUNCTIONS: dict[str, Function] = {
     "np.array_split": split_and_repeat.array_split,
     "np.split": split_and_repeat.split,
     "np.vsplit": split_and_repeat.vsplit,
+    "np.dsplit": split_and_repeat.dsplit,
     "np.hsplit": lambda ary, indices_or_sections: split_and_repeat.split(
         ary, indices_or_sections, 1 if ary.ndim > 1 else 0
     ),
     "np.diff": split_and_repeat.diff,
+    "np.delete": split_and_repeat.delete,
     "np.tile": split_and_repeat.tile,
     "np.repeat": split_and_repeat.repeat,
     "np.rot90": split_and_repeat.rot90,
@@ -235,7 +267,7 @@ FUNCTIONS: dict[str, Function] = {
     "np.asanyarray": _made_like(np.asanyarray),
     "np.array": _made_like(np.array),
     "np.copy": lambda a, order="K", subok=False: rearranged_entries.copied(a),
-    "np.astype": _astype,
+    "np.astype": astype,
     "np.shape": lambda a: a.shape,
     "np.ndim": lambda a: a.ndim,
     "np.size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
@@ -247,5 +279,6 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
-def _reshape(a: SparseTensor, wanted: Any, newer: Any, order: str) -> SparseTensor:
-    return shape.reshaped(a, newer if wanted is None else wanted, order)
+def _reshape(a: SparseTensor, wanted: Any, newer: Any, order: str, copy: bool | None) -> Any:
+    found = shape.reshaped(a, newer if wanted is None else wanted, order)
+    return shape.copied_as_asked(a, found, copy)

@@ -25,6 +25,7 @@ xp = array_namespace
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "clip": choice_functions.clip,
     "copy": rearranged_entries.copied,
+    "copied_as_asked": reshape.copied_as_asked,
     "count_nonzero": reductions.count_nonzero,
     "deviation": root(reductions.variance),
     "diagonal": reshape.diagonal,

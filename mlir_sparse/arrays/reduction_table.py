@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mlir_sparse.arrays.wide_values import narrowed, widened
+from mlir_sparse.dtypes import numpy_dtype
 
 __all__ = ["Reductions", "reduction_functions", "root"]
 
@@ -49,7 +50,8 @@ def reduction_functions(of: Reductions) -> dict[str, Function]:
 def root(function: Function) -> Function:
     """Returns the square root of a variance."""
 
-    def apply(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    def apply(a: Any, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        a = a if dtype is None else a.astype(numpy_dtype(dtype))
         wide = widened(a)  # the variance may be too large for numbers whose root is not
         if wide is not None:
             return narrowed(apply(wide, axis, ddof=ddof, keepdims=keepdims), a.dtype)
@@ -87,7 +89,7 @@ def _mean(of: Reductions) -> Function:
 
 
 def _variance(of: Reductions) -> Function:
-    def apply(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        return of.variance(a, axis, ddof=ddof, keepdims=keepdims)
+    def apply(a: Any, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        return of.variance(a, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     return apply

@@ -200,8 +200,11 @@ def averaged_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind in "iub" else dtype
 
 
-def variance(tensor: SparseTensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-    """Returns the average of squared distances from the mean, over axes."""
+def variance(
+    tensor: SparseTensor, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """Returns the average of squared distances from the mean, over axes; of another element type if one is given."""
+    tensor = tensor if dtype is None else tensor.astype(numpy_dtype(dtype))
     axes = axes_of(axis, tensor.ndim)
     kind = averaged_type(tensor.dtype)
     groups = grouped(tensor.astype(summed_in(kind)), axes)

@@ -16,7 +16,7 @@ from mlir_sparse.arrays.flat_places import Array, relocated
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_extents
-from mlir_sparse.errors import ExtentError, OperandError, RankError
+from mlir_sparse.errors import ExtentError, OperandError, RankError, StorageError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
@@ -26,6 +26,7 @@ from mlir_sparse.tensor.matrix_lines import diagonal_entries, line_order
 from mlir_sparse.text.given_arguments import integers_of
 
 __all__ = [
+    "copied_as_asked",
     "diagonal",
     "diagonal_matrix",
     "expanded",
@@ -229,6 +230,19 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
         return vector_of(kept.dims[rows] - low, kept.values, length, tensor)  # ascending, by rows or by columns
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
     return EntryList(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
+
+
+def copied_as_asked(source: Any, found: Any, copy: bool | None) -> Any:
+    """Returns what a tensor is in a shape, after `copy=` of NumPy's function.
+
+    Raises:
+        StorageError: for copy=False and another shape, whose entries are new.
+    """
+    if copy is False and found.shape != source.shape:
+        raise StorageError(
+            f"expected copy to be allowed for shape {found.shape} of one of shape {source.shape}, but got copy=False"
+        )
+    return found.copy() if copy and found is source else found
 
 
 def trace(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

@@ -19,7 +19,10 @@ from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.given_arguments import shown
 
-__all__ = ["array_split", "diff", "repeat", "rot90", "split", "tile", "vsplit"]
+__all__ = [
+    *("array_split", "cross", "delete", "diff", "dsplit", "repeat", "rot90", "split", "tile", "vsplit"),
+    "with_ends",
+]
 
 
 def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
@@ -59,11 +62,60 @@ def vsplit(ary: SparseTensor, indices_or_sections: Any) -> list[SparseTensor]:
     return split(ary, indices_or_sections, 0)
 
 
-def diff(a: SparseTensor, n: int = 1, axis: int = -1) -> Any:
-    """Returns the n-th differences of neighbours along an axis; for truth values, whether they differ."""
+def dsplit(ary: SparseTensor, indices_or_sections: Any) -> list[SparseTensor]:
+    """Returns parts of the third axis of a tensor, which must have three dimensions or more."""
+    if ary.ndim < 3:
+        raise RankError(f"expected a tensor of three dimensions or more for np.dsplit, but got {ary.ndim}")
+    return split(ary, indices_or_sections, 2)
+
+
+def delete(arr: SparseTensor, obj: Any, axis: int | None = None) -> Any:
+    """Returns a tensor without the elements at some positions along an axis, or of all elements as a vector."""
+    if axis is None:
+        return delete(reshape.reshaped(arr, -1), obj, 0)
+    at = axis_of(axis, arr.ndim)
+    return _along(arr, at, np.delete(np.arange(arr.shape[at]), obj))
+
+
+def with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
+    """Returns an array between others along an axis, as NumPy's `diff` takes them: numbers stand for a plane each."""
+    parts = []
+    for part in (prepend, a, append):
+        if part is np._NoValue or part is None:
+            continue
+        value = part if hasattr(part, "ndim") else np.asarray(part)
+        shape = tuple(1 if at == axis else extent for at, extent in enumerate(a.shape))
+        parts.append(np.broadcast_to(value, shape) if value.ndim == 0 else value)
+    return a if len(parts) == 1 else np.concatenate(parts, axis)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Returns the cross products of vectors of three elements along an axis.
+
+    Raises:
+        ExtentError: for vectors of another length.
+    """
+    left, right = (one if hasattr(one, "ndim") else np.asarray(one) for one in (x1, x2))
+    at = axis_of(axis, left.ndim)
+    if left.shape[at] != 3 or right.shape[axis_of(axis, right.ndim)] != 3:
+        raise ExtentError(f"expected vectors of 3 elements for a cross product, but got {left.shape}, {right.shape}")
+    (a, b, c), (x, y, z) = ([np.take(one, number, axis) for number in range(3)] for one in (left, right))
+    return np.stack([b * z - c * y, c * x - a * z, a * y - b * x], axis)
+
+
+def diff(a: SparseTensor, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+    """Returns the n-th differences of neighbours along an axis; for truth values, whether they differ.
+
+    Args:
+        a: the tensor.
+        n: how often.
+        axis: the axis.
+        prepend: elements that stand before it, or a number.
+        append: likewise, behind it.
+    """
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
-    found: Any = a
+    found: Any = with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
     difference = np.logical_xor if a.dtype == np.bool_ else np.subtract
     for done in range(n):
         if not isinstance(found, SparseTensor):  # for a tensor with dense levels only

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse.tensor.python_operators import Operators, perform
+from mlir_sparse.tensor.python_operators import Operators, given_once, perform
 
 if TYPE_CHECKING:
     from mlir_sparse.encoding.encoding_value import Encoding
@@ -91,23 +91,31 @@ class ArrayMethods(Operators):
 
     conjugate = conj
 
-    def transpose(self, *axes: Any) -> SparseTensor:
+    def transpose(self, *order: Any, axes: Any = None) -> SparseTensor:
         """Returns the tensor with its axes permuted, over the same buffers.
 
         Args:
-            axes: the source axis of each axis of the result, as one tuple or several numbers; reversed when absent.
+            order: the source axis of each axis of the result, as one tuple or several numbers; reversed when absent.
+            axes: the same by name.
         """
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return perform("transpose", self, order)  # type: ignore[no-any-return]
+        return perform("transpose", self, given_once("axes", order, axes))  # type: ignore[no-any-return]
 
     def swapaxes(self, axis1: int, axis2: int) -> SparseTensor:
         """Returns the tensor with two axes exchanged, over the same buffers."""
         return perform("swapaxes", self, axis1, axis2)  # type: ignore[no-any-return]
 
-    def reshape(self, *shape: Any, order: str = "C") -> SparseTensor:
-        """Returns the same elements, in row-major order, in another shape; one extent may be -1."""
-        wanted = shape[0] if len(shape) == 1 else shape
-        return perform("reshape", self, wanted, order)  # type: ignore[no-any-return]
+    def reshape(self, *extents: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> SparseTensor:
+        """Returns the same elements, in row-major order, in another shape.
+
+        Args:
+            extents: the shape, as one tuple or several numbers; one may be -1.
+            shape: the same by name.
+            order: `C`, or `F` for column-major order.
+            copy: False refuses another shape than the tensor has, whose entries are copied; True copies.
+        """
+        wanted = given_once("shape", extents, shape)
+        found: SparseTensor = perform("reshape", self, wanted, order)
+        return perform("copied_as_asked", self, found, copy)  # type: ignore[no-any-return]
 
     def ravel(self, order: str = "C") -> SparseTensor:
         """Returns all elements as a vector."""
@@ -119,9 +127,14 @@ class ArrayMethods(Operators):
         """Returns the tensor without axes of one element."""
         return perform("squeeze", self, axis)
 
-    def copy(self) -> SparseTensor:
-        """Returns a tensor with a copy of the values; positions and coordinates never change and are shared."""
-        return perform("copy", self)  # type: ignore[no-any-return]
+    def copy(self, order: str = "C", *, deep: bool = True) -> SparseTensor:
+        """Returns a tensor with a copy of the values; positions and coordinates never change and are shared.
+
+        Args:
+            order: of no effect, as entries stay in the order of the storage; NumPy's.
+            deep: False returns the tensor itself.
+        """
+        return perform("copy", self) if deep else self  # type: ignore[return-value]
 
     def with_values(self, values: Any) -> SparseTensor:
         """Returns a tensor with other values on this one's structure, which is shared and not validated again.
@@ -199,21 +212,21 @@ class ArrayMethods(Operators):
         """Returns the average over axes, in f64 for integers."""
         return _into(out, perform("mean", self, axis, dtype=dtype, keepdims=keepdims))
 
-    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-        """Returns the variance over axes."""
-        return perform("variance", self, axis, ddof=ddof, keepdims=keepdims)
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Returns the variance over axes, computed in another element type if one is given."""
+        return _into(out, perform("variance", self, axis, dtype, ddof=ddof, keepdims=keepdims))
 
-    def std(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-        """Returns the standard deviation over axes."""
-        return perform("deviation", self, axis, ddof=ddof, keepdims=keepdims)
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+        """Returns the standard deviation over axes, computed in another element type if one is given."""
+        return _into(out, perform("deviation", self, axis, dtype, ddof=ddof, keepdims=keepdims))
 
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Returns the first position of the largest element: along an axis, or as row-major index."""
-        return perform("position", True, self, axis, keepdims=keepdims)
+        return _into(out, perform("position", True, self, axis, keepdims=keepdims))
 
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Returns the first position of the smallest element: along an axis, or as row-major index."""
-        return perform("position", False, self, axis, keepdims=keepdims)
+        return _into(out, perform("position", False, self, axis, keepdims=keepdims))
 
     def count_nonzero(self, axis: Any = None, keepdims: bool = False) -> Any:
         """Returns the number of nonzero elements over axes; stored zeros do not count."""
@@ -223,9 +236,9 @@ class ArrayMethods(Operators):
         """Returns the coordinates of all nonzero elements, in row-major order."""
         return perform("nonzero", self)  # type: ignore[no-any-return]
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, out: Any = None) -> Any:
         """Returns NumPy's `dot`: `@` for vectors and matrices, scaling by numbers."""
-        return perform("dot", self, other)
+        return _into(out, perform("dot", self, other))
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> SparseTensor:
         """Returns the elements on a diagonal of two axes, which becomes the last axis."""
@@ -235,10 +248,10 @@ class ArrayMethods(Operators):
         """Returns the sum of a diagonal of two axes."""
         return perform("trace", self, offset, axis1, axis2)
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Returns the elements; those outside two bounds are replaced by the nearer bound."""
-        return perform("clip", self, min, max)
+        return _into(out, perform("clip", self, min, max))
 
-    def round(self, decimals: int = 0) -> SparseTensor:
+    def round(self, decimals: int = 0, out: Any = None) -> SparseTensor:
         """Returns the elements rounded to a number of decimals, halves to even."""
-        return perform("round", self, decimals)  # type: ignore[no-any-return]
+        return _into(out, perform("round", self, decimals))  # type: ignore[no-any-return]

@@ -46,6 +46,14 @@ class AsSequences:
     def __float__(self) -> float:
         return float(self.item())
 
+    def __index__(self) -> int:
+        own: Any = self
+        if _shape(self) or own.dtype.kind not in "iu":
+            raise OperandError(
+                f"expected an integer of no dimension as an index, but got {own.dtype} of shape {_shape(self)}"
+            )
+        return int(self.item())
+
     def __complex__(self) -> complex:
         return complex(self.item())
 

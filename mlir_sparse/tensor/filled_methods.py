@@ -9,14 +9,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
+from mlir_sparse.tensor.as_sequences import is_no_array
 from mlir_sparse.tensor.borders.dask_arrays import applied_by_dask, has_chunks, register_chunks
-from mlir_sparse.tensor.python_operators import array_namespace, perform
+from mlir_sparse.tensor.named_methods import NamedMethods
+from mlir_sparse.tensor.python_operators import array_namespace, given_once, perform
 
 __all__ = ["FilledMethods"]
 
 
-class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
+class FilledMethods(NamedMethods, np.lib.mixins.NDArrayOperatorsMixin):
     """The methods of arrays, with NumPy's meaning: missing elements are the fill value.
 
     Results have a fill value of their own: what the function gives for the fill values of its operands. Where that is
@@ -108,18 +109,18 @@ class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
 
     conjugate = conj
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *order: Any, axes: Any = None) -> Any:
         """Returns the tensor with its axes permuted; reversed when none are given."""
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return np.transpose(self, order)  # type: ignore[call-overload]
+        return np.transpose(self, given_once("axes", order, axes))  # type: ignore[call-overload]
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Returns the tensor with two axes exchanged."""
         return np.swapaxes(self, axis1, axis2)  # type: ignore[call-overload]
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *extents: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
         """Returns the same elements, in row-major order, in another shape; one extent may be -1."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)  # type: ignore[call-overload]
+        found = np.reshape(self, given_once("shape", extents, shape), order=order)  # type: ignore[call-overload]
+        return perform("copied_as_asked", self, found, copy)
 
     def ravel(self, order: str = "C") -> Any:
         """Returns all elements as a vector."""
@@ -131,9 +132,9 @@ class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
         """Returns the tensor without axes of one element."""
         return np.squeeze(self, axis)  # type: ignore[call-overload]
 
-    def copy(self) -> Any:
-        """Returns a tensor with a copy of the values; positions and coordinates never change and are shared."""
-        return np.copy(self)  # type: ignore[call-overload]
+    def copy(self, order: str = "C", *, deep: bool = True) -> Any:
+        """Returns a tensor with a copy of the values, or itself; positions and coordinates are shared."""
+        return np.copy(self) if deep else self  # type: ignore[call-overload]
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Returns the sum over axes, in 64 bits for integers; each missing element adds the fill value."""
@@ -163,21 +164,21 @@ class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
         """Returns the average over axes, in f64 for integers."""
         return np.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)  # type: ignore[call-overload]
 
-    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
         """Returns the variance over axes."""
-        return np.var(self, axis, ddof=ddof, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.var(self, axis, dtype, out=out, ddof=ddof, keepdims=keepdims)  # type: ignore[call-overload]
 
-    def std(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
         """Returns the standard deviation over axes."""
-        return np.std(self, axis, ddof=ddof, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.std(self, axis, dtype, out=out, ddof=ddof, keepdims=keepdims)  # type: ignore[call-overload]
 
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Returns the first position of the largest element: along an axis, or as row-major index."""
-        return np.argmax(self, axis, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.argmax(self, axis, out=out, keepdims=keepdims)  # type: ignore[call-overload]
 
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """Returns the first position of the smallest element: along an axis, or as row-major index."""
-        return np.argmin(self, axis, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.argmin(self, axis, out=out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def count_nonzero(self, axis: Any = None, keepdims: bool = False) -> Any:
         """Returns the number of nonzero elements over axes, missing ones included."""
@@ -187,9 +188,9 @@ class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
         """Returns the coordinates of all nonzero elements, in row-major order."""
         return np.nonzero(self)  # type: ignore[arg-type]
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, out: Any = None) -> Any:
         """Returns NumPy's `dot`."""
-        return np.dot(self, other)  # type: ignore[call-overload]
+        return np.dot(self, other, out=out)  # type: ignore[call-overload]
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """Returns the elements on a diagonal of two axes, which becomes the last axis."""
@@ -199,13 +200,13 @@ class FilledMethods(AsSequences, np.lib.mixins.NDArrayOperatorsMixin):
         """Returns the sum of a diagonal of two axes."""
         return np.trace(self, offset, axis1, axis2)  # type: ignore[call-overload]
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Returns the elements; those outside two bounds are replaced by the nearer bound."""
-        return np.clip(self, min, max)  # type: ignore[call-overload]
+        return np.clip(self, min, max, out=out)  # type: ignore[call-overload]
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Returns the elements rounded to a number of decimals, halves to even."""
-        return np.round(self, decimals)  # type: ignore[call-overload]
+        return np.round(self, decimals, out=out)  # type: ignore[call-overload]
 
 
 def _outranks(operand: Any) -> bool:

@@ -109,6 +109,11 @@ class FilledTensor(FilledMethods):
         return self._stored.nse
 
     @property
+    def nnz(self) -> int:
+        """Returns `nse`, by the name of SciPy and pydata/sparse."""
+        return self.nse
+
+    @property
     def nbytes(self) -> int:
         """Returns the bytes of all buffers."""
         return self._stored.nbytes
@@ -186,6 +191,8 @@ class FilledTensor(FilledMethods):
             DTypeError: for complex values as real ones, and for a fill value that the type does not hold.
         """
         wanted = DType.of(dtype)
+        if wanted == self._stored.type.dtype and not copy:
+            return self
         return filled(self._stored.astype(wanted, casting=casting, copy=copy), cast_fill(self._fill, wanted))
 
     def to(self, where: str, **options: Any) -> Any:
@@ -214,6 +221,14 @@ class FilledTensor(FilledMethods):
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Returns `to(device)`, by the array API's name; `stream` is not needed."""
         return self.to(device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # kDLCPU
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError(
+            f"expected an array without fill value for DLPack, but got one of {self._fill}: pass A.to_numpy()"
+        )
 
     def spy(self, *, pixels: int = 160) -> Drawing:
         """Returns a picture of the stored entries' places (see `SparseTensor.spy`)."""

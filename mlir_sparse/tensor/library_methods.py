@@ -77,6 +77,25 @@ class LibraryMethods(ArrayMethods):
         """Returns `to(device)`, by the array API's name; `stream` is not needed."""
         return self.to(device)
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # kDLCPU
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Returns the memory of a tensor with dense levels only, for `from_dlpack` of other libraries.
+
+        Raises:
+            BufferError: for any other storage.
+        """
+        encoding: Encoding = self.encoding
+        if not (encoding.is_dense and encoding.is_permutation) or encoding.has_slices:
+            raise BufferError(
+                "expected dense levels only for DLPack, which has no sparse arrays, but got "
+                f"{encoding.map_text()}: pass A.to_numpy(), or A.to('torch'), A.to('jax') and the like"
+            )
+        order = encoding.level_order
+        levels = self.storage.values.reshape([self.shape[dim] for dim in order])
+        return levels.transpose(np.argsort(order)).__dlpack__(**options)
+
     @property
     def nnz(self) -> int:
         """Returns the number of stored entries, `nse`, by SciPy's name."""
@@ -151,6 +170,32 @@ class LibraryMethods(ArrayMethods):
     def tocoo(self) -> Any:
         """Returns SciPy's coo_array."""
         return self.to_scipy().tocoo()
+
+    def tobsr(self, blocksize: Any = None, copy: bool = False) -> Any:
+        """Returns SciPy's bsr_array, of blocks of a size or of one that SciPy chooses."""
+        return self.to_scipy().tobsr(blocksize=blocksize, copy=copy)
+
+    def todia(self) -> Any:
+        """Returns SciPy's dia_array."""
+        return self.to_scipy().todia()
+
+    @property
+    def row(self) -> Array:
+        """Returns the row of each entry of coo, by SciPy's name."""
+        return self._of_entries("row", 0)
+
+    @property
+    def col(self) -> Array:
+        """Returns the column of each entry of coo, by SciPy's name."""
+        return self._of_entries("col", 1)
+
+    def _of_entries(self, name: str, dim: int) -> Array:
+        if self.format != "coo" or len(self.shape) != 2:
+            raise AttributeError(
+                f"expected a matrix in coo for {name}, but got {self.format}: use A.coords, or A.tocoo()"
+            )
+        found: Array = self.coords[dim]
+        return found
 
     def _as_operator(self) -> Any:
         if len(self.shape) != 2:

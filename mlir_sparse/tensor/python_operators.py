@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mlir_sparse.errors import OperandError, SparseError, UnsupportedError
-from mlir_sparse.tensor.as_sequences import AsSequences, is_no_array
+from mlir_sparse.tensor.as_sequences import is_no_array
 from mlir_sparse.tensor.borders.dask_arrays import applied_by_dask, has_chunks, register_chunks
 from mlir_sparse.tensor.borders.dense_arrays import is_array_source
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.borders.scipy_callers import beside_scipys_identity, refuse_expm
+from mlir_sparse.tensor.named_methods import NamedMethods
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["Operators", "array_namespace", "install", "perform"]
+__all__ = ["Operators", "array_namespace", "given_once", "install", "perform"]
 
 _installed: dict[str, Callable[..., Any]] = {}
 _found_by: list[Callable[[], Mapping[str, Callable[..., Any]]]] = []
@@ -68,6 +69,8 @@ _REFLECTED = {
     np.bitwise_and: "__rand__",
     np.bitwise_or: "__ror__",
     np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
     np.less: "__gt__",
     np.less_equal: "__ge__",
     np.greater: "__lt__",
@@ -180,10 +183,22 @@ def array_namespace(api_version: str | None) -> Any:
     return found
 
 
-class Operators(AsSequences):
+def given_once(name: str, several: tuple[Any, ...], one: Any) -> Any:
+    """Returns a tuple that methods of arrays take as it is, as several numbers, or by name; None where none is given.
+
+    >>> given_once("axes", (1, 0), None), given_once("axes", ((1, 0),), None), given_once("axes", (), None)
+    ((1, 0), (1, 0), None)
+    """
+    if several and one is not None:
+        raise OperandError(f"expected {name} once, but got {several} and {name}={one!r}")
+    found = several if several else one
+    return found[0] if several and len(several) == 1 else found
+
+
+class Operators(NamedMethods):
     """The operators of arrays, with NumPy's meaning; results are new.
 
-    `+ - * / // % **`, `@`, comparisons, `& | ^ ~`, `abs` and indexing take tensors,
+    `+ - * / // % **`, `@`, comparisons, `& | ^ ~ << >>`, `abs` and indexing take tensors,
     arrays, other libraries' sparse arrays and numbers. The README has a table of which
     results are sparse. Comparisons give tensors of bool, or a dense array of it.
 
@@ -225,6 +240,8 @@ class Operators(AsSequences):
     __and__, __rand__ = _methods(np.bitwise_and)
     __or__, __ror__ = _methods(np.bitwise_or)
     __xor__, __rxor__ = _methods(np.bitwise_xor)
+    __lshift__, __rlshift__ = _methods(np.left_shift)
+    __rshift__, __rrshift__ = _methods(np.right_shift)
     __lt__ = _methods(np.less)[0]
     __le__ = _methods(np.less_equal)[0]
     __gt__ = _methods(np.greater)[0]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays import dense_sequences, numpy_functions, rearranged_entries
-from mlir_sparse.arrays.axis_arguments import axis_of
+from mlir_sparse.arrays import averages, dense_sequences, numpy_functions, rearranged_entries, split_and_repeat
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.entry_lists import EntryList
 from mlir_sparse.arrays.filled import filled_order, filled_products, filled_reductions
 from mlir_sparse.arrays.filled.filled_elements import filled_entries, is_sparse, map_elements
@@ -146,10 +146,10 @@ def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     return bool(np.all(_isclose(a, b, rtol, atol, equal_nan)))
 
 
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
-    found = a
+    found = split_and_repeat.with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
     for _ in range(n):
         lead = (slice(None),) * (axis % a.ndim)
         later, earlier = found[(*lead, slice(1, None))], found[(*lead, slice(None, -1))]
@@ -191,7 +191,7 @@ def _full_like(
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    if (wide := widened(x)) is not None:
+    if x.dtype.kind == "f" and (wide := widened(x)) is not None:
         return narrowed(_norm(wide, ord, axis, keepdims), x.dtype)
     sizes = abs(x if x.dtype.kind in "fc" else x.astype(np.float64))
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -207,6 +207,13 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         sums = np.sum(sizes, axis=axes[0 if abs(ord) == 1 else 1], keepdims=True)
         return (np.max if ord > 0 else np.min)(sums, axis=axes, keepdims=keepdims)
     raise UnsupportedError(f"expected a norm without singular values, but got ord={ord!r}: use A.to_numpy()")
+
+
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    axes = axes_of(axis, x.ndim)
+    rest = [at for at in range(x.ndim) if at not in axes]
+    found = _norm(np.transpose(x, (*rest, *axes)).reshape((*(x.shape[at] for at in rest), -1)), ord, (len(rest),))
+    return found if not keepdims else np.reshape(found, [1 if at in axes else n for at, n in enumerate(x.shape)])
 
 
 def _cumulative(ufunc: np.ufunc) -> Function:
@@ -241,8 +248,8 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
 
 _MOVING = (
     "transpose permute_dims matrix_transpose swapaxes moveaxis reshape ravel squeeze expand_dims broadcast_to flip "
-    "fliplr flipud roll take diagonal take_along_axis unstack array_split split vsplit hsplit tile repeat rot90 "
-    "linalg.diagonal linalg.matrix_transpose"
+    "fliplr flipud roll take diagonal take_along_axis unstack array_split split vsplit hsplit dsplit rollaxis delete "
+    "tile repeat rot90 linalg.diagonal linalg.matrix_transpose"
 )
 _JOINING = "concatenate stack vstack hstack dstack column_stack"
 _MAPPING: dict[str, Function] = {
@@ -259,8 +266,18 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     # reductions
     **reduction_functions(filled_reductions),
     "np.count_nonzero": _count_nonzero,
-    "np.trace": lambda a, offset=0, axis1=0, axis2=1: a.diagonal(offset, axis1, axis2).sum(axis=-1),
-    "np.linalg.trace": lambda x, /, *, offset=0: x.diagonal(offset, -2, -1).sum(axis=-1),
+    "np.trace": lambda a, offset=0, axis1=0, axis2=1, dtype=None: a.diagonal(offset, axis1, axis2).sum(
+        axis=-1, dtype=dtype
+    ),
+    "np.linalg.trace": lambda x, /, *, offset=0, dtype=None: x.diagonal(offset, -2, -1).sum(axis=-1, dtype=dtype),
+    "np.linalg.cross": split_and_repeat.cross,
+    "np.amax": reduction_functions(filled_reductions)["np.max"],
+    "np.amin": reduction_functions(filled_reductions)["np.min"],
+    "np.ptp": averages.spread,
+    "np.average": averages.average,
+    "np.interp": lambda x, xp, fp, left=None, right=None, period=None: map_elements(
+        np.interp, [x], "interp", xp=xp, fp=fp, left=left, right=right, period=period
+    ),
     "np.linalg.norm": _norm,
     "np.nansum": _nan_reduction(np.add, 0),
     "np.nanprod": _nan_reduction(np.multiply, 1),
@@ -274,9 +291,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.outer": _outer,
     "np.cumulative_sum": _cumulative(np.add),
     "np.cumulative_prod": _cumulative(np.multiply),
-    "np.linalg.vector_norm": lambda x, /, *, axis=None, keepdims=False, ord=2: _norm(
-        x if axis is not None or x.ndim == 1 else x.reshape(-1), ord, axis, keepdims
-    ),
+    "np.linalg.vector_norm": _vector_norm,
     "np.linalg.matrix_norm": lambda x, /, *, keepdims=False, ord="fro": _norm(
         x, ord, (x.ndim - 2, x.ndim - 1), keepdims
     ),
@@ -328,7 +343,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.full_like": _full_like,
     "np.ones_like": lambda a, dtype=None, order="K", subok=True, shape=None: _full_like(a, 1, dtype, shape=shape),
     "np.copy": lambda a, order="K", subok=False: a.__copy__(),
-    "np.astype": lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype),
+    "np.astype": numpy_functions.astype,
     "np.shape": lambda a: a.shape,
     "np.ndim": lambda a: a.ndim,
     "np.size": lambda a, axis=None: a.size if axis is None else a.shape[axis],

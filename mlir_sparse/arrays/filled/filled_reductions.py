@@ -180,8 +180,11 @@ def mean(tensor: FilledTensor, axis: Any = None, *, keepdims: bool = False, dtyp
     return mean_by(reduced, tensor, axis, keepdims=keepdims, dtype=dtype)
 
 
-def variance(tensor: FilledTensor, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-    """Returns the average of squared distances from the mean, over axes."""
+def variance(
+    tensor: FilledTensor, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """Returns the average of squared distances from the mean, over axes; of another element type if one is given."""
+    tensor = tensor if dtype is None else tensor.astype(numpy_dtype(dtype))
     return _variance(tensor, axis, ddof, keepdims, leaves_out=False)
 
 

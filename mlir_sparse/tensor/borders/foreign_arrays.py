@@ -39,6 +39,8 @@ def as_host(source: object) -> object:
         return source if is_torch_sparse(source) else _dense_torch(source)
     if _is_cupy_sparse(source):
         return source.get()  # type: ignore[attr-defined]  # its way to SciPy
+    if hasattr(type(source), "with_fill"):  # a tensor, which gives its memory away but for dense levels
+        return source
     # Ask the type: an object, such as one with a unit, may answer for any name with its bare numbers.
     if hasattr(type(source), "__dlpack__") and hasattr(type(source), "__dlpack_device__"):
         return _from_dlpack(source)

@@ -20,7 +20,7 @@ from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import tensor, tensor_with_zeros
 from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
 from mlir_sparse.tensor.files.level_source import LevelSource
-from mlir_sparse.tensor.files.npz import is_npz, levels_of
+from mlir_sparse.tensor.files.npz import check_zero_fill, is_npz, levels_of
 from mlir_sparse.tensor.files.npz_members import members_of
 from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
 from mlir_sparse.tensor.files.read_write import is_read_in_blocks, read
@@ -321,7 +321,9 @@ def _of_file(
             )
         return _of_parts(parts, whole=True, of=f"{name}: ")
     if is_npz(name):
-        found = levels_of(name, members_of(name))
+        members = members_of(name)
+        check_zero_fill(name, members)
+        found = levels_of(name, members)
         if found is None or found.encoding.batch_rank:
             raise UnsupportedError(
                 f"{name}: expected levels to read parts of, but got entries in any order, or batches: "

@@ -98,7 +98,8 @@ def _read(
     if is_binsparse(name):
         return read_binsparse(name, encoding, dtype, parameters)
     if is_npz(name):
-        return read_npz(name, encoding, dtype, parameters)
+        of_arrays: SparseTensor = read_npz(name, encoding, dtype, parameters)
+        return of_arrays
     stored = _read_stored(name, shape)
     if stored is not None:
         found = stored if dtype is None else stored.astype(dtype)
@@ -208,7 +209,7 @@ def _stem(name: str) -> str:
     return name.lower().removesuffix(".gz")
 
 
-def write(path: str | os.PathLike[str], source: object, *, comment: str = "") -> None:
+def write(path: str | os.PathLike[str], source: object, *, comment: str = "", compressed: bool = False) -> None:
     """Writes a tensor to a file, whole or not at all.
 
     Args:
@@ -217,6 +218,7 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
             arrays in `.mtx` and `.ttx`, and as their nonzeros in `.tns`; a vector is one column in
             `.mtx`, a number a vector of one in `.ttx`.
         comment: lines for the head of the file.
+        compressed: whether the arrays of `.npz` are compressed; kernels do not stream those from the disk.
 
     Raises:
         UnsupportedError: for a name or tensor without a format.
@@ -225,13 +227,15 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "") ->
     name = path_of(path)
     if source is None or isinstance(source, str | bytes):
         raise OperandError(f"expected a tensor to write to {name}, but got {source!r}")
+    if compressed and not is_npz(name):
+        raise UnsupportedError(f"expected an .npz file for compressed=True, but got {name}: .mtx.gz is compressed text")
     if is_binsparse(name):
         with replacing(name) as file:
             write_binsparse(name, file.name, source, comment)
         return
     if is_npz(name):
         with replacing(name) as file:
-            write_npz(file, source)
+            write_npz(file, source, compressed=compressed)
         return
     entries = _entries_of(source)
     write_to = _writer(name, entries)
