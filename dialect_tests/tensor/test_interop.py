@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import types
@@ -222,6 +223,20 @@ def test_what_pytorch_has_and_this_has_not(torch: Any) -> None:
         tensor(torch.eye(2).to_sparse_coo().requires_grad_())
     with pytest.raises(OperandError, match=r"in host memory, but got one on meta: pass x.cpu\(\)"):
         tensor(torch.ones(2, device="meta"))
+    # Ways out that work as they are written.
+    ragged = [torch.ones(2), torch.ones(3)]
+    jagged = torch.nested.nested_tensor(ragged, layout=torch.jagged)
+    for nested in (torch.nested.nested_tensor(ragged), jagged):
+        with pytest.raises((OperandError, UnsupportedError), match=r"pass x.to_padded_tensor\(0.0\)"):
+            tensor(nested)
+        assert same(tensor(nested.to_padded_tensor(0.0)).to_numpy(), np.array([[1, 1, 0], [1, 1, 1]], np.float32))
+    masked = importlib.import_module("torch.masked").masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    with pytest.raises(OperandError, match=r"expected a tensor that NumPy can read, .*: pass x.to_tensor\(0.0\)"):
+        tensor(masked)
+    assert same(tensor(masked.to_tensor(0.0)).to_numpy(), np.array([1, 0], np.float32))
+    if torch.backends.mkldnn.is_available():
+        with pytest.raises(UnsupportedError, match=r"but got torch._mkldnn: pass x.to_dense\(\)"):
+            tensor(torch.ones(2, 2).to_mkldnn())
     with pytest.raises(UnsupportedError, match=r"expected numbers in batches of matrices, but got 1 dense"):
         tensor(torch.ones(2, 2, 6, 3).to_sparse_csr(dense_dim=1))
     with pytest.raises(OperandError, match=r"expected an element type that NumPy has, but got torch.float8_e8m0fnu"):

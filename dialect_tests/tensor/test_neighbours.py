@@ -270,6 +270,61 @@ def test_graphs_are_square_and_no_operands(library: str) -> None:
 # -- HDF5 -------------------------------------------------------------------------------------------------------
 
 
+def test_pandas() -> None:
+    pandas = package("pandas")
+    table = pandas.DataFrame(MATRIX, columns=list("abcdefg"), index=list("vwxyz"))
+    sparse = table.astype(pandas.SparseDtype(float, 0.0))
+    found = twice(sparse)
+    same(found, MATRIX)
+    assert (found.encoding, found.nse) == (ms.tensor(MATRIX, "CSC").encoding, np.count_nonzero(MATRIX))
+    same(ms.tensor(sparse.iloc[:, :1]), MATRIX[:, :1])
+    np.testing.assert_array_equal(ms.evaluate("y(i) = A(i,j) * x(j)", A=sparse, x=np.ones(7)), MATRIX.sum(axis=1))
+    for vector in (sparse["c"], sparse["c"].array):
+        same(twice(vector), MATRIX[:, 2])
+        assert np.shares_memory(ms.tensor(vector).storage.values, sparse["c"].array.sp_values)
+    blocks = pandas.arrays.SparseArray([0, 0, 5, 6, 0], fill_value=0, kind="block")
+    same(twice(blocks), [0, 0, 5, 6, 0])
+    same(ms.tensor(pandas.arrays.SparseArray([False, True, True])), [False, True, True])
+
+
+def test_pandas_with_other_values_missing() -> None:
+    pandas = package("pandas")
+    missing = np.where(MATRIX == 0, np.nan, MATRIX)
+    found = twice(pandas.DataFrame(missing).astype(pandas.SparseDtype(float)))
+    assert np.isnan(found.fill_value)
+    assert found.nse == np.count_nonzero(MATRIX)
+    sevens = ms.tensor(pandas.Series(pandas.arrays.SparseArray([7, 1, 7], fill_value=7)))
+    assert (sevens.fill_value, sevens.nse) == (7, 1)
+    # What is not sparse throughout, or not of one fill value, is dense: right by position.
+    sparse = pandas.Series(pandas.arrays.SparseArray([0.0, 2.0]))
+    other = pandas.Series(pandas.arrays.SparseArray([1.0, np.nan], fill_value=1.0))
+    same(ms.tensor(pandas.DataFrame({"a": sparse, "b": [3.0, 0.0]})), [[0, 3], [2, 0]])
+    same(ms.tensor(pandas.DataFrame({"a": sparse, "b": other})), [[0, 1], [2, np.nan]])
+    same(ms.tensor(pandas.DataFrame()), np.zeros((0, 0)))
+    with pytest.raises(ms.SparseError, match="expected"):
+        ms.tensor(pandas.Series(pandas.arrays.SparseArray(["a", ""], fill_value="", dtype=object)))
+    with pytest.raises(ms.RankError, match="a vector or a matrix for pandas"):
+        ms.tensor(CUBE).to("pandas")
+
+
+def test_arrays_whose_parts_do_not_belong_together(tmp_path: Path) -> None:
+    """What a library raises where it reads them is named, also where others of the class were read before."""
+    sparse, h5py = package("sparse"), package("h5py")
+    twice(sparse.COO.from_numpy(MATRIX))
+    listed, none = sparse.COO.from_numpy(MATRIX), sparse.COO.from_numpy(MATRIX)
+    listed.coords, none.coords = listed.coords.tolist(), None
+    axes, keys = sparse.GCXS.from_numpy(CUBE), sparse.DOK.from_numpy(MATRIX)
+    axes.indices = np.full_like(axes.indices, 99)
+    keys.data[99, 0] = 1.0
+    for source in (listed, none, axes, keys):
+        with pytest.raises(ms.StorageError, match=f"expected a {type(source).__name__} of sparse whose parts belong"):
+            ms.tensor(source)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        group = ms.tensor(MATRIX).to("anndata", group=file.create_group("X"))
+    with pytest.raises(ms.OperandError, match="expected a group of an open file"):
+        ms.tensor(group)
+
+
 def test_groups_of_anndata(tmp_path: Path) -> None:
     h5py = package("h5py")
     with h5py.File(tmp_path / "x.h5", "w") as file:
@@ -305,6 +360,7 @@ DENSE: dict[str, Callable[[Any], Any]] = {
     "graphblas": lambda x: x.to_dense(0),
     "tensorflow": lambda x: importlib.import_module("tensorflow").sparse.to_dense(x).numpy(),
     "arrow": lambda x: x.to_tensor().to_numpy(),
+    "pandas": lambda x: x.to_numpy(),
     "scipy": lambda x: x.toarray(),
     "torch": lambda x: x.to_dense().numpy(),
 }
@@ -321,7 +377,7 @@ def test_out_and_back(library: str, request: pytest.FixtureRequest) -> None:
         made = A.to(library)
         np.testing.assert_array_equal(DENSE[library](made), MATRIX)
         same(ms.tensor(made), MATRIX)
-    if library not in ("graphblas", "scipy"):
+    if library not in ("graphblas", "pandas", "scipy"):
         same(ms.tensor(ms.tensor(CUBE).to(library)), CUBE)
     if library not in ("arrow", "scipy"):
         same(ms.tensor(ms.tensor(VECTOR).to(library)), VECTOR)

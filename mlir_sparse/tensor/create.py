@@ -63,10 +63,10 @@ def tensor(
         source: one of a dense array or nested lists, whose nonzero elements (NaN included) are stored; PyTorch's
             strided tensors and other arrays in host memory that speak DLPack are dense arrays; a SciPy sparse array or
             matrix of any format, or CuPy's, which is copied to the host; a PyTorch tensor of any sparse layout (see
-            `mlir_sparse.tensor.borders.torch_sparse`); a sparse array of pydata/sparse, JAX, TensorFlow, GraphBLAS or
-            Arrow; a graph of networkx or igraph, as its adjacency; a group of HDF5 or Zarr as anndata writes it; a pair
-            (coordinates, values): integers of shape (rank, entries), or one array a dimension, in any order, duplicates
-            allowed; a SparseTensor; a number, with `shape`, for all elements.
+            `mlir_sparse.tensor.borders.torch_sparse`); a sparse array of pydata/sparse, JAX, TensorFlow, GraphBLAS,
+            Arrow or pandas; a graph of networkx or igraph, as its adjacency; a group of HDF5 or Zarr as anndata writes
+            it; a pair (coordinates, values): integers of shape (rank, entries), or one array a dimension, in any order,
+            duplicates allowed; a SparseTensor; a number, with `shape`, for all elements.
         encoding: any argument of `encoding`. By default a dense source becomes SparseVector,
             CSR or CSF by its rank, a pair COO, csr CSR, csc CSC, coo COO, bsr BSR, dia DIA
             and the rest of SciPy's formats CSR; PyTorch's semi-structured tensors become NV_24. Other libraries' arrays

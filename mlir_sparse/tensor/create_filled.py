@@ -62,7 +62,8 @@ def tensor_with_fill(
 def _has_own(source: Any) -> bool:
     if isinstance(source, SparseTensor | FilledTensor):
         return True
-    return neighbour_of(source) is not None and hasattr(source, "fill_value")
+    # Columns of pandas have theirs in their types.
+    return neighbour_of(source) is not None and (hasattr(source, "fill_value") or hasattr(source, "sparse"))
 
 
 def _with_own(made: Any, fill_value: object) -> Any:

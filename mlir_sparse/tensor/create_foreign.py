@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mlir_sparse.dtypes import DType
-from mlir_sparse.tensor.borders.foreign_parts import storage_of_parts
+from mlir_sparse.errors import SparseError, StorageError
+from mlir_sparse.tensor.borders.foreign_parts import FAULTS, storage_of_parts
 from mlir_sparse.tensor.borders.known_forms import keep_form, keep_reader, shared_tensor
 from mlir_sparse.tensor.borders.neighbours import Neighbour
 from mlir_sparse.tensor.borders.scipy_parts import check_parts
@@ -29,13 +30,20 @@ def tensor_of_neighbour(neighbour: Neighbour, source: Any, as_it_is: bool, asked
         asked: what was asked for.
     """
     reader = neighbour.reader()
-    given = reader(source)
-    if as_it_is and (known := shared_tensor(given)) is not None:
-        return known
-    parts = given.parts()
+    try:
+        given = reader(source)
+        if as_it_is and (known := shared_tensor(given)) is not None:
+            return known
+        parts = given.parts()
+    except SparseError:
+        raise
+    except FAULTS as error:
+        what = f"a {type(source).__name__} of {neighbour.package} whose parts belong together"
+        raise StorageError(f"expected {what}, but got from reading it: {error}") from error
     made = from_library(parts, lambda parts: parts.encoding, storage_of_parts, asked)
     # Graphs and files take long to read: to read one twice, where its arrays do not fit, takes longer than to look.
-    if as_it_is and keep_form(given, made) and neighbour.computes:
+    # Where dense arrays have the class too, each is looked at.
+    if as_it_is and keep_form(given, made) and neighbour.computes and not neighbour.looks:
         keep_reader(type(source), reader)
     if given.fill is None:
         return made

@@ -264,8 +264,9 @@ class LibraryMethods(ArrayMethods):
         Args:
             where: `cpu`, for the tensor itself; `cuda`, `cuda:1` and so on, for a DeviceTensor; or a library: `scipy`,
                 `torch`, `cupy`, `pydata` (GCXS or COO), `jax` (BCSR or BCOO), `graphblas`, `tensorflow`, `arrow`,
-                `networkx` (a DiGraph), `igraph`, `anndata` (a group of HDF5 or Zarr, with `group=`). Where a library
-                has the storage of the tensor, memory is shared if the library takes it.
+                `pandas` (a Series or DataFrame of sparse columns), `networkx` (a DiGraph), `igraph`, `anndata` (a group
+                of HDF5 or Zarr, with `group=`). Where a library has the storage of the tensor, memory is shared if the
+                library takes it.
             options: of `anndata`, `group`: an empty group that the matrix is written into.
 
         Raises:

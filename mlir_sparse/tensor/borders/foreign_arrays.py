@@ -118,6 +118,12 @@ def torch_array(source: Any) -> Array:
         array: Array = plain.numpy()
     except TypeError as error:
         raise OperandError(f"expected an element type that NumPy has, but got {source.dtype}: {error}") from None
+    except RuntimeError as error:
+        kind = "nested tensor" if source.is_nested else type(source).__name__
+        way_out = "x.to_padded_tensor(0.0)" if source.is_nested else "x.to_tensor(0.0)"
+        raise OperandError(
+            f"expected a tensor that NumPy can read, but got a {kind}, {error}: pass {way_out}"
+        ) from None
     return array
 
 

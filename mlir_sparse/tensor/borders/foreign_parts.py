@@ -18,7 +18,10 @@ from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.validate import storage_of_levels
 
-__all__ = ["Entries", "ForeignParts", "Given", "Lines", "storage_of_parts"]
+__all__ = ["FAULTS", "Entries", "ForeignParts", "Given", "Lines", "storage_of_parts"]
+
+FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What libraries raise where they read arrays of theirs whose parts do not belong together."""
 
 _ROWS = {name: as_encoding(name) for name in ("CSR", "CSC")}
 

@@ -18,8 +18,15 @@ __all__ = ["group_of", "group_parts", "is_sparse_group"]
 
 
 def is_sparse_group(source: Any) -> bool:
-    """Returns whether a group of HDF5 or Zarr is a sparse matrix."""
-    return matrix_format(source.attrs) is not None
+    """Returns whether a group of HDF5 or Zarr is a sparse matrix.
+
+    Raises:
+        OperandError: for a group that cannot be read, as one of a file that is closed.
+    """
+    try:
+        return matrix_format(source.attrs) is not None
+    except (KeyError, OSError, RuntimeError, ValueError) as error:
+        raise OperandError(f"expected a group of an open file, but got from reading it: {error}") from error
 
 
 def group_parts(source: Any) -> Lines:

@@ -13,7 +13,7 @@ from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.tensor.borders.foreign_parts import Entries, Given, Lines
+from mlir_sparse.tensor.borders.foreign_parts import FAULTS, Entries, Given, Lines
 from mlir_sparse.tensor.borders.known_classes import keep_class
 from mlir_sparse.tensor.filled_tensor import filled
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -147,8 +147,11 @@ def keep_reader(kind: type, reader: Callable[[Any], Given | None]) -> None:
     """Keeps that a function returns the arrays of a class, or None for those that need more."""
 
     def maker(source: Any) -> Any:
-        given = reader(source)
-        return None if given is None else shared_tensor(given)
+        try:
+            given = reader(source)
+            return None if given is None else shared_tensor(given)
+        except FAULTS:  # which those who look at everything name
+            return None
 
     keep_class(kind, maker)
 

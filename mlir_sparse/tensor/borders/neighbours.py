@@ -33,6 +33,7 @@ class Neighbour:
         home: the module of this room that has `NAME_parts` and `NAME_of`.
         function: NAME.
         computes: whether its arrays are operands of operators and kernels, as graphs and files are not.
+        looks: whether the home's `is_sparse_NAME` tells its sparse arrays from others of the same classes.
     """
 
     name: str
@@ -41,6 +42,11 @@ class Neighbour:
     home: str
     function: str
     computes: bool = True
+    looks: bool = False
+
+    def is_sparse(self, source: Any) -> bool:
+        """Returns whether an object of one of the library's classes is sparse."""
+        return not self.looks or bool(_member(self.home, f"is_sparse_{self.function}")(source))
 
     def reader(self) -> Callable[[Any], Given]:
         """Returns what says of a sparse array of the library's of which arrays it is made."""
@@ -60,8 +66,11 @@ NEIGHBOURS = (
     Neighbour("arrow", "pyarrow", (("non_zero_length", "to_numpy", "shape"),), "arrow_sparse", "arrow"),
     Neighbour("networkx", "networkx", (("adjacency", "is_multigraph", "nodes"),), "graphs", "networkx", False),
     Neighbour("igraph", "igraph", (("get_edgelist", "vcount", "es"),), "graphs", "igraph", False),
-    Neighbour("anndata", "h5py", (("attrs", "create_group"),), "hdf5_groups", "group", False),
-    Neighbour("anndata", "zarr", (("attrs", "create_group"),), "hdf5_groups", "group", False),
+    Neighbour("anndata", "h5py", (("attrs", "create_group"),), "hdf5_groups", "group", False, looks=True),
+    Neighbour("anndata", "zarr", (("attrs", "create_group"),), "hdf5_groups", "group", False, looks=True),
+    Neighbour(
+        "pandas", "pandas", (("sp_index", "sp_values"), ("sparse", "iloc")), "pandas_sparse", "pandas", looks=True
+    ),
 )
 _BUILTIN = ("numpy", "builtins", "mlir_sparse", "scipy", "torch")
 
@@ -69,11 +78,7 @@ _BUILTIN = ("numpy", "builtins", "mlir_sparse", "scipy", "torch")
 def neighbour_of(source: object) -> Neighbour | None:
     """Returns the library whose sparse array an object is; None for any other object."""
     found = _by_class(type(source))  # type: ignore[arg-type]  # classes have a hash
-    if found is not None and found.name == "anndata":
-        from mlir_sparse.tensor.borders.hdf5_groups import is_sparse_group
-
-        return found if is_sparse_group(source) else None
-    return found
+    return found if found is not None and found.is_sparse(source) else None
 
 
 def made_for(tensor: SparseTensor, name: str, options: dict[str, Any]) -> Any:

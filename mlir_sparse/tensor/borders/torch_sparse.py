@@ -59,7 +59,8 @@ def default_torch_encoding(source: Any, *, anywhere: bool = False) -> Encoding:
         return _coo_encoding(source.sparse_dim(), source.dense_dim())
     name = (_ROWS | _COLUMNS).get(layout)
     if name is None:
-        raise UnsupportedError(f"expected a sparse layout of PyTorch, but got {layout}: pass x.to_sparse_coo()")
+        way_out = "x.to_padded_tensor(0.0)" if source.is_nested else "x.to_dense()"
+        raise UnsupportedError(f"expected a sparse layout of PyTorch, but got {layout}: pass {way_out}")
     batches = source.ndim - source.dense_dim() - 2
     if batches:
         return _batched(source, name, batches)
