@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from pathlib import Path
 
-import newest_releases
 import numpy
+import other_releases
 import pin_dependencies
 import project_urls
 import pytest
@@ -107,7 +107,21 @@ def test_versions_that_differ_by_python_are_pinned_beside_one_another() -> None:
     ],
 )
 def test_the_newest_releases_are_those_without_an_upper_bound(given: str, taken: str) -> None:
-    assert newest_releases.unbounded(given) == taken
+    assert other_releases.unbounded(given) == taken
+
+
+def test_the_oldest_releases_are_the_lower_bounds_of_what_the_package_uses() -> None:
+    installed = other_releases.needed(PROJECT, "oldest")
+    bounds = dict(re.match(r"([\w.-]+)\S*?>=([\w.]+)", one).groups() for one in installed if ">=" in one)  # type: ignore[union-attr]
+    oldest = dict(one.split("==") for one in installed if "==" in one)
+    assert {"click", "numpy", "ml_dtypes", "Pygments", "scipy", "dask[array]", "zarr", "h5py", "pyarrow"} <= set(oldest)
+    assert {"pytest", "hypothesis", "torch-mlir"} <= set(bounds)  # tools, and releases that do not stay
+    for name, version in oldest.items():
+        assert any(one.startswith(f"{name}>={version},") for one in (*PROJECT["dependencies"], *_of_extras()))
+
+
+def _of_extras() -> list[str]:
+    return [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
 
 
 def test_what_extras_have_no_wheels_of_is_named(

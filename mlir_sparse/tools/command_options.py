@@ -32,7 +32,7 @@ from mlir_sparse.text.lexer import is_name
 __all__ = ["CommandRequest", "NamedValue", "as_mapping"]
 
 
-class NamedValue(click.ParamType[tuple[str, str]]):
+class NamedValue(click.ParamType):  # type: ignore[type-arg]  # older releases of click take no arguments of types
     """An option of the form `NAME<separator>VALUE`; the value may contain the separator."""
 
     def __init__(self, separator: str, value: str) -> None:
