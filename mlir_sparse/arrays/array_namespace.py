@@ -139,6 +139,8 @@ def __getattr__(name: str) -> Any:
         return _TYPES[name]
     if name in _STANDARD:
         return _function(name, _STANDARD[name])
+    if f"np.{name}" in FUNCTIONS:  # beyond the standard: xarray asks for `transpose`, and who knows NumPy for others
+        return _function(name, name)
     if name in _CLASSES:
         raise AttributeError(f"expected a name of this namespace, but got pydata/sparse's {name}: use {_CLASSES[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays import averages, dense_sequences, numpy_functions, rearranged_entries, split_and_repeat
+from mlir_sparse.arrays import (
+    averages,
+    dense_sequences,
+    distributions,
+    numpy_functions,
+    rearranged_entries,
+    split_and_repeat,
+)
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.entry_lists import EntryList
 from mlir_sparse.arrays.filled import filled_order, filled_products, filled_reductions
@@ -256,7 +263,6 @@ _MAPPING: dict[str, Function] = {
     **{name: _mapping(getattr(np, name)) for name in ("real", "imag", "angle", "nan_to_num", "sinc", "fix")},
     **{name: _mapping(getattr(np, name)) for name in ("round", "around", "isposinf", "isneginf", "isreal")},
     "iscomplex": _mapping(np.iscomplex),
-    "isin": _mapping(np.isin),
 }
 
 FILLED_FUNCTIONS: dict[str, Function] = {
@@ -313,14 +319,19 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.array_equal": _array_equal,
     "np.array_equiv": lambda a1, a2: bool(np.all(np.equal(a1, a2))),
     "np.nonzero": filled_order.nonzero,
+    "np.isin": filled_order.isin,
+    "np.searchsorted": filled_order.searchsorted,
     "np.argwhere": lambda a: np.transpose(filled_order.nonzero(a)),
     "np.flatnonzero": lambda a: filled_order.nonzero(a.reshape(-1))[0],
     # order
     "np.sort": filled_order.sort,
-    "np.argsort": lambda a, axis=-1, kind=None, order=None, *, stable=None: np.argsort(
-        a.to_numpy(), axis, kind="stable"
-    ),
+    "np.argsort": lambda a, axis=-1, kind=None, order=None, *, stable=None: filled_order.argsort(a, axis),
     "np.median": filled_order.median,
+    "np.quantile": distributions.quantile,
+    "np.percentile": distributions.percentile,
+    "np.nanquantile": distributions.nanquantile,
+    "np.nanpercentile": distributions.nanpercentile,
+    "np.histogram": distributions.histogram,
     "np.unique": filled_order.unique,
     # shapes
     "np.diag": _diag,

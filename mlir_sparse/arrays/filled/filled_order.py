@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.axis_arguments import axis_of
+from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, entries_of
-from mlir_sparse.arrays.filled.filled_elements import filled_entries
+from mlir_sparse.arrays.filled.filled_elements import filled_entries, map_elements
 from mlir_sparse.arrays.filled.moved_entries import expanded, filled_item, moved
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.grouped_entries import grouped
 from mlir_sparse.arrays.reshape import moved as moved_axes
 from mlir_sparse.arrays.reshape import reshaped
 from mlir_sparse.arrays.wide_values import narrowed, widened
-from mlir_sparse.dtypes import REAL
+from mlir_sparse.dtypes import INTEGER, REAL
 from mlir_sparse.errors import DTypeError, ExtentError
 from mlir_sparse.tensor.filled_tensor import FilledTensor
 
-__all__ = ["median", "nonzero", "running", "sort", "unique"]
+__all__ = ["argsort", "isin", "median", "nonzero", "running", "searchsorted", "sort", "unique"]
 
 
 def sort(a: FilledTensor, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -57,7 +58,7 @@ def sort(a: FilledTensor, axis: int | None = -1, kind: Any = None, order: Any = 
 def median(
     a: FilledTensor, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Any:
-    """Returns the middle element along an axis, or the average of both; NaN where there is one.
+    """Returns the middle element along axes, or the average of both; NaN where there is one.
 
     Raises:
         ExtentError: without an element.
@@ -65,6 +66,8 @@ def median(
     """
     if (wide := widened(a)) is not None:
         return narrowed(median(wide, axis, keepdims=keepdims), a.dtype)
+    if isinstance(axis, tuple | list):
+        return _median_over(a, axes_of(tuple(axis), a.ndim), keepdims)
     along = -1 if axis is None else axis_of(axis, a.ndim)
     size = a.size if axis is None else a.shape[along]
     if size == 0:
@@ -80,6 +83,13 @@ def median(
     if axis is None:
         return np.asarray(found).reshape((1,) * a.ndim)
     return np.expand_dims(found, along) if isinstance(found, np.ndarray | np.generic) else expanded(found, (along,))
+
+
+def _median_over(a: FilledTensor, axes: tuple[int, ...], keepdims: bool) -> Any:
+    kept = [at for at in range(a.ndim) if at not in axes]
+    extents = (*(a.shape[at] for at in kept), prod(a.shape[at] for at in axes))
+    found = median(a.transpose((*kept, *axes)).reshape(extents), -1)
+    return found if not keepdims else np.reshape(found, [1 if at in axes else n for at, n in enumerate(a.shape)])
 
 
 def _average(low: Any, high: Any, last: Any, kind: Any) -> Any:
@@ -122,6 +132,42 @@ def unique(
         is_fill = (found == ar.fill_value) | (np.isnan(found) & np.isnan(beside))
         counts[np.flatnonzero(is_fill)[0]] += lacking - 1
     return found, counts
+
+
+def argsort(a: FilledTensor, axis: int | None = -1) -> Array:
+    """Returns the positions that sort the elements along an axis, a dense array; equal elements keep their order.
+
+    Raises:
+        TooLargeError: for a result that would not fit in memory.
+    """
+    check_dense_fits(a.shape, INTEGER.numpy)
+    wide = widened(a)
+    return np.argsort((a if wide is None else wide).to_numpy(), axis, kind="stable")
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+) -> Any:
+    """Returns where elements are among others, each of which may have a fill value."""
+    tested = np.unique(test_elements) if hasattr(test_elements, "fill_value") else np.asarray(test_elements)
+    wide = widened(tested)
+    among = tested if wide is None else wide  # NumPy orders no NaN of ml_dtypes
+
+    def within(values: Array) -> Array:
+        return np.isin(values if (found := widened(values)) is None else found, among, invert=invert)
+
+    return map_elements(within, [element], "isin")
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """Returns where elements belong in a vector in ascending order: dense, as both are read.
+
+    Raises:
+        TooLargeError: for an operand that would not fit in memory as an array.
+    """
+    given = (one.to_numpy() if hasattr(one, "fill_value") else np.asarray(one) for one in (a, v))
+    where, values = (one if (wide := widened(one)) is None else wide for one in given)
+    return np.searchsorted(where, values, side, sorter)
 
 
 def running(ufunc: np.ufunc, a: FilledTensor, axis: int | None = None, dtype: Any = None) -> Array:
