@@ -115,7 +115,7 @@ def test_notebooks_show_it_in_the_cell(terminal: _Terminal, monkeypatch: pytest.
 
 
 def test_who_waits_is_told(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Reading, converting, compiling and tuning are blocks that draw."""
+    """Reading, writing, converting, storing many entries, compiling and tuning are blocks that draw."""
     labels: list[str] = []
     monkeypatch.setattr(module, "_canvas", lambda: SimpleNamespace(draw=labels.append, end=labels.append))
     monkeypatch.setattr(module._Watcher, "_watch", lambda watcher: labels.append(watcher._label))
@@ -127,6 +127,13 @@ def test_who_waits_is_told(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch,
     kernel = ms.compile("y(i) = A(i,j) * 7.25 * x(j)", A=A, x=np.ones(3), optimize="off")
     monkeypatch.setenv("MLIR_SPARSE_CACHE", "off")
     assert "llvm.func" in kernel.ir("llvm")
+    ms.tensor((np.zeros((2, 1), int), np.ones(1)), "CSR", shape=(2, 2))
+    few = len(labels)
+    monkeypatch.setattr(module, "_MANY", 2)
+    ms.tensor((np.arange(6).reshape(2, 3), np.ones(3)), "CSC", shape=(9, 9))
+    ms.tensor(np.eye(3))
+    assert labels[few:] == ["storing entries as CSC", "storing an array of shape (3, 3)"]
+    assert "writing a.mtx" in labels
     assert [one for one in labels if one.startswith("reading a.mtx")]
     assert "converting to DCSC" in labels
     assert "tuning y(i) = A(i,j) * x(j)" in labels

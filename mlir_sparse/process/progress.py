@@ -10,17 +10,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Protocol
 
 from mlir_sparse.process.settings import PROGRESS
 
-__all__ = ["on_terminal", "progress"]
+__all__ = ["on_terminal", "progress", "progress_of_many"]
 
 _AFTER = 2.0
 """Seconds of work before the first drawing."""
 
 _EVERY = 0.5
+_MANY = 1 << 20
+_NOTHING = nullcontext()
 _WIDTH = 30
 
 Told = Callable[[float], None]
@@ -123,6 +125,18 @@ def progress(label: str) -> Iterator[Told]:
     finally:
         _depth.blocks = 0
         watcher.stop()
+
+
+def progress_of_many(size: int, label: Callable[[], str]) -> AbstractContextManager[Any]:
+    """Returns a block that draws its progress if it goes through many entries, by a label that is made then.
+
+    A few are done before anybody looks, and in less time than the thread takes that draws.
+
+    Args:
+        size: how many entries or elements the block goes through.
+        label: returns what the block does.
+    """
+    return progress(label()) if size >= _MANY else _NOTHING
 
 
 def _ignored(part: float) -> None:

@@ -15,6 +15,7 @@ from mlir_sparse.encoding.buffer_layout import check_extents, check_shape, check
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_scipy, is_semi_structured, is_torch_sparse
@@ -314,9 +315,10 @@ def _from_dense(
     if wanted.is_dense and wanted.is_permutation and is_plain(wanted):
         storage = _dense_storage(array, wanted, asked.dtype)
     else:
-        dims = np.nonzero(array)
-        values, _ = value_array(array[dims], asked.dtype)
-        storage = pack(wanted, extents, dims, values)
+        with progress_of_many(array.size, lambda: f"storing an array of shape {array.shape}"):
+            dims = np.nonzero(array)
+            values, _ = value_array(array[dims], asked.dtype)
+            storage = pack(wanted, extents, dims, values)
     return SparseTensor._trusted(storage.encoding, extents, storage)
 
 

@@ -15,6 +15,7 @@ from mlir_sparse.encoding.buffer_layout import check_level_sizes, check_shape, c
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
 from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
+from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import (
     from_plain,
     is_plain,
@@ -84,14 +85,15 @@ def pack(
     check_explicit_value(encoding, stored, kind)
     columns = index_columns(dims, "coordinates")
     _check_lengths(columns, stored, len(extents))
-    columns = _level_columns(layout, extents, columns)
     try:
-        if layout.named_width:
-            _check_coordinate_width(resolved, sizes, columns)
-        widths = resolved.pos_width, resolved.crd_width
-        positions, coordinates, packed = pack_in_memory(
-            layout.levels, columns, stored, kind.name, widths, keep_duplicates=not sum_duplicates
-        )
+        with progress_of_many(stored.size, lambda: f"storing entries as {encoding.preset or encoding.map_text()}"):
+            columns = _level_columns(layout, extents, columns)
+            if layout.named_width:
+                _check_coordinate_width(resolved, sizes, columns)
+            widths = resolved.pos_width, resolved.crd_width
+            positions, coordinates, packed = pack_in_memory(
+                layout.levels, columns, stored, kind.name, widths, keep_duplicates=not sum_duplicates
+            )
     except _native.LevelFault as raised:
         raise pack_error(raised, resolved, extents, layout.order) from None
     pairs = zip(positions, coordinates, strict=True)

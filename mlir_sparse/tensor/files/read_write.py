@@ -229,6 +229,11 @@ def write(path: str | os.PathLike[str], source: object, *, comment: str = "", co
         raise OperandError(f"expected a tensor to write to {name}, but got {source!r}")
     if compressed and not is_npz(name):
         raise UnsupportedError(f"expected an .npz file for compressed=True, but got {name}: .mtx.gz is compressed text")
+    with progress(f"writing {os.path.basename(name)}"):
+        _write(name, source, comment, compressed)
+
+
+def _write(name: str, source: object, comment: str, compressed: bool) -> None:
     if is_binsparse(name):
         with replacing(name) as file:
             write_binsparse(name, file.name, source, comment)
