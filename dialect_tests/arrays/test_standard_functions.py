@@ -190,3 +190,18 @@ def test_types_and_copies_of_the_standard() -> None:
     array = np.arange(3)
     assert xp.asarray(array, copy=False) is array
     assert not np.shares_memory(xp.asarray(array, copy=True), array)
+
+
+@pytest.mark.parametrize("fill", [0, 2])
+def test_norms_of_nothing(fill: float) -> None:
+    for shape in ((0, 6), (4, 0), (0, 0), (0,)):
+        A = ms.tensor(np.full(shape, 1.0), fill_value=fill)
+        for keepdims in (False, True):
+            for order in (1, np.inf):
+                found = as_array(ms.xp.linalg.vector_norm(A, ord=order, keepdims=keepdims))
+                np.testing.assert_array_equal(found, np.zeros((1,) * len(shape) if keepdims else ()))
+                if len(shape) == 2:
+                    found = as_array(ms.xp.linalg.matrix_norm(A, ord=order, keepdims=keepdims))
+                    np.testing.assert_array_equal(found, np.zeros((1, 1) if keepdims else ()))
+        with pytest.raises(ms.ExtentError, match="an element or more for a norm"):
+            np.linalg.norm(A, -np.inf)

@@ -11,10 +11,10 @@ from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import values_once
 from mlir_sparse.arrays.reductions import count_nonzero, reduced
 from mlir_sparse.arrays.wide_values import narrowed, widened
-from mlir_sparse.errors import RankError, UnsupportedError
+from mlir_sparse.errors import ExtentError, RankError, UnsupportedError
 from mlir_sparse.tensor import SparseTensor
 
-__all__ = ["norm"]
+__all__ = ["norm", "norm_of_nothing"]
 
 
 def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -47,6 +47,8 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         squares = reduced(np.add, elementwise(np.square, [sizes]), axes, keepdims=keepdims)
         return elementwise(np.sqrt, [squares]) if isinstance(squares, SparseTensor) else np.sqrt(squares)
+    if ord in (1, np.inf, -1, -np.inf) and 0 in [x.shape[at] for at in axes]:
+        return norm_of_nothing(x.shape, axes, ord, keepdims, sizes.dtype)
     if len(axes) == 1:
         return _vectors(sizes, ord, axes, keepdims)
     if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
@@ -58,6 +60,18 @@ def norm(x: SparseTensor, ord: Any = None, axis: Any = None, keepdims: bool = Fa
             return (np.max if ord > 0 else np.min)(sums, (first, second), keepdims=keepdims)
         return reduced(largest, sums, (first, second), keepdims=keepdims)
     raise UnsupportedError(f"expected a norm without singular values, but got ord={ord!r}: use A.to_numpy()")
+
+
+def norm_of_nothing(shape: tuple[int, ...], axes: tuple[int, ...], ord: Any, keepdims: bool, dtype: Any) -> Any:
+    """Returns norms over axes without an element: zeros.
+
+    Raises:
+        ExtentError: for the least sum or size, of which there is none.
+    """
+    if ord < 0:
+        raise ExtentError(f"expected an element or more for a norm with ord={ord}, but got shape {shape}")
+    kept = [1 if at in axes else extent for at, extent in enumerate(shape) if keepdims or at not in axes]
+    return np.zeros(kept, dtype)[()]
 
 
 def _vectors(sizes: SparseTensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:

@@ -20,6 +20,7 @@ from mlir_sparse.arrays.entry_lists import EntryList
 from mlir_sparse.arrays.filled import filled_order, filled_products, filled_reductions
 from mlir_sparse.arrays.filled.filled_elements import filled_entries, is_sparse, map_elements
 from mlir_sparse.arrays.filled.moved_entries import joined, moved
+from mlir_sparse.arrays.norms import norm_of_nothing
 from mlir_sparse.arrays.reduction_table import reduction_functions, root
 from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.errors import OperandError, RankError, UnsupportedError
@@ -204,6 +205,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return np.sqrt(np.sum(np.square(sizes), axis=axes, keepdims=keepdims))
+    if ord in (1, np.inf, -1, -np.inf) and 0 in [x.shape[at] for at in axes]:
+        return norm_of_nothing(x.shape, tuple(at % x.ndim for at in axes), ord, keepdims, sizes.dtype)
     if len(axes) == 1 and ord in (np.inf, -np.inf):
         return (np.max if ord > 0 else np.min)(sizes, axis=axes, keepdims=keepdims)
     if len(axes) == 1 and ord == 0:

@@ -3,6 +3,9 @@
 `COO` and `GCXS` share their memory. Functions have NumPy's names in both, so that most programs change an import.
 """
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import sparse
 
@@ -22,6 +25,14 @@ print(ms.tensor(flat).format, np.allclose(ms.tensor(flat) @ np.ones(50), flat @ 
 # A fill value goes along, and comes back.
 filled = ms.tensor(sparse.COO.from_numpy(np.array([[np.inf, 2.0], [3.0, np.inf]]), fill_value=np.inf))
 print(type(filled).__name__, filled.min(axis=0), (filled + 1).to("pydata").fill_value)
+
+# `ms.xp` has all of its functions, by its names and arguments, and reads its files.
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "filled.npz"
+    sparse.save_npz(path, filled.to("pydata"))
+    of_both = [of.elemwise(np.maximum, of.load_npz(path), 2.5).todense() for of in (ms.xp, sparse)]
+    print(np.array_equal(*of_both), ms.xp.load_npz(path).fill_value)
+print([name for name in sparse.__all__ if not hasattr(ms.xp, name)])
 
 # Statements that pydata/sparse has no function for, on its own arrays.
 C, D = np.ones((40, 4)), np.ones((50, 4))
