@@ -200,6 +200,8 @@ def test_releases_name_the_repository_that_builds_them() -> None:
 def test_versions_and_pythons_agree() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {PROJECT['version']}\n" in citation
+    # By the format's schema this is one word of SPDX, which has no exceptions; GitHub shows no citation of another.
+    assert re.findall(r"^license: ([\w.-]+) #", citation, re.MULTILINE) == [PROJECT["license"].split()[0]]
     assert mlir_sparse.__version__ == PROJECT["version"]
     told = {one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)}
     builds = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]["build"]
