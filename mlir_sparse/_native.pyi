@@ -260,8 +260,8 @@ def transpose(
     columns: int, positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 def list_rows(
-    positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any], rows_only: bool
-) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any] | None, rows_only: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]: ...
 def block_rows(
     height: int,
     width: int,
@@ -330,6 +330,21 @@ def is_symmetric(positions: NDArray[Any], coordinates: NDArray[Any], values: NDA
 
 # register_concatenate.cpp
 def concatenate(parts: Sequence[NDArray[Any]], shifts: Sequence[int], out: NDArray[Any]) -> None: ...
+def rows_beside(
+    begins: Sequence[NDArray[Any]],
+    coordinates: Sequence[NDArray[Any]],
+    shifts: Sequence[int],
+    values: Sequence[NDArray[Any]],
+    width: np.dtype[Any],
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]: ...
+def listed_lines(
+    begins: NDArray[Any], coordinates: NDArray[Any], kept: NDArray[np.bool_] | None, extent: int, by_line: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+
+# level_arrays.cpp
+def level_arrays(
+    places: tuple[int, ...], levels: int, buffers: Sequence[NDArray[Any]]
+) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...], tuple[NDArray[Any], ...]]: ...
 
 # register_triangle.cpp
 class Triangle:

@@ -28,9 +28,9 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, 
     >>> broadcast_shape([(3, 1), (4,)], "operands of add")
     (3, 4)
     """
-    first = shapes[0]
-    if all(shape == first for shape in shapes):
-        return first
+    given = [shape for shape in shapes if shape]  # numbers broadcast to any
+    if not given or all(shape == given[0] for shape in given):
+        return given[0] if given else ()
     # Not with NumPy, which refuses shapes of more than 2^63 - 1 elements.
     found: list[int] = []
     for axis in range(-max(map(len, shapes)), 0):

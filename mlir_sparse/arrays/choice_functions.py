@@ -11,7 +11,8 @@ import numpy as np
 from mlir_sparse.arrays.broadcast import broadcast_shape
 from mlir_sparse.arrays.co_iterated_functions import shape_of
 from mlir_sparse.arrays.elementwise import as_operand, elementwise, map_entries
-from mlir_sparse.arrays.entry_lists import by_rows, entries_of, is_in_order
+from mlir_sparse.arrays.entry_lists import entries_of, is_in_order
+from mlir_sparse.arrays.extremes_of_entries import nonzero_in_lines
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.errors import OperandError
@@ -42,7 +43,9 @@ def choose(condition: Any, *choices: Any) -> Any:
 
 def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
     """Returns the coordinates of all nonzero elements, in row-major order."""
-    tensor = by_rows(tensor)
+    listed = nonzero_in_lines(tensor)
+    if listed is not None:
+        return listed
     entries = entries_of(tensor, narrow=True)
     given = entries.values != 0
     kept = entries if given.all() else entries.where(given)

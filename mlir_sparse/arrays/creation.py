@@ -17,6 +17,7 @@ from mlir_sparse.dtypes import REAL, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.kept_entries import lists_entries
 from mlir_sparse.text.given_arguments import integers_of
 
 if TYPE_CHECKING:
@@ -346,17 +347,23 @@ def block(blocks: Sequence[Sequence[Any]]) -> Any:
     heights = [_extent([one for one in row if one is not None], 0) for row in rows]
     widths = [_extent([row[at] for row in rows if row[at] is not None], 1) for at in range(len(rows[0]))]
     kind = np.result_type(*(one.dtype for row in rows for one in row if one is not None))
+    like = next((one.encoding for row in rows for one in row if isinstance(one, SparseTensor)), None)
     whole = [
-        join_axes.concatenated([_made(one, (height, width), kind) for one, width in zip(row, widths, strict=True)], 1)
+        join_axes.concatenated(
+            [_made(one, (height, width), kind, like) for one, width in zip(row, widths, strict=True)], 1
+        )
         for row, height in zip(rows, heights, strict=True)
     ]
     return join_axes.concatenated(whole, 0)
 
 
-def _made(one: Any, shape: tuple[int, int], kind: Any) -> SparseTensor:
+def _made(one: Any, shape: tuple[int, int], kind: Any, like: Encoding | None) -> SparseTensor:
+    """Returns a block as a tensor; one of zeros in the storage of the others, if that lists entries: so they join."""
     if one is None:
         found: SparseTensor = zeros(shape, dtype=kind)
-        return found
+        if like is None or lists_entries(like) is None:
+            return found
+        return found.convert(like if like.pos_width == like.crd_width == 64 else like.with_widths(0, 0))
     if one.shape != shape:
         raise ExtentError(f"expected a block of shape {shape}, as its neighbours have, but got {one.shape}")
     return one if isinstance(one, SparseTensor) else tensor(one)

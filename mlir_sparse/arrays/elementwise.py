@@ -21,6 +21,7 @@ from mlir_sparse.tensor.borders.dense_arrays import array_of
 
 __all__ = ["as_operand", "elementwise", "map_entries", "shape_of"]
 
+_NUMBERS = frozenset((bool, int, float, complex))
 _ANNIHILATED = (np.bitwise_and, np.logical_and)
 
 
@@ -50,6 +51,9 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) ->
     """
     if dtype is None and (known := recently(ufunc, tuple(inputs))) is not None:
         return known
+    options = {} if dtype is None else {"dtype": dtype}
+    if (alone := _only_tensor(inputs)) is not None:
+        return map_entries(ufunc, inputs, alone.shape, annihilated=ufunc in _ANNIHILATED, **options)
     operands = [as_operand(ufunc.__name__, value) for value in inputs]
     shape = broadcast_shape([shape_of(operand) for operand in operands], ufunc.__name__)
     operands = [_unstretched(operand, shape) for operand in operands]
@@ -57,8 +61,19 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], *, dtype: Any = None) ->
         return _of_arrays(ufunc, operands, shape, dtype)
     if is_planned(ufunc, operands, shape):
         return planned(ufunc, operands, shape, dtype)
-    options = {} if dtype is None else {"dtype": dtype}
     return map_entries(ufunc, operands, shape, annihilated=ufunc in _ANNIHILATED, **options)
+
+
+def _only_tensor(inputs: Sequence[Any]) -> SparseTensor | None:
+    """Returns the tensor among operands that are Python's numbers beside it: nothing is broadcast, and no loop made."""
+    found = None
+    for one in inputs:
+        if type(one) in _NUMBERS:
+            continue
+        if type(one) is not SparseTensor or found is not None:
+            return None
+        found = one
+    return found
 
 
 def map_entries(

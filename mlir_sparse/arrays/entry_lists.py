@@ -14,6 +14,7 @@ from mlir_sparse.arrays.flat_places import Array, numbered
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.derived_fact import derived_once, fact_of
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
@@ -99,14 +100,21 @@ def vector_of(places: Array, values: Array, extent: int, like: SparseTensor) -> 
     [0.0, 5.0, 0.0, 7.0]
     """
     shape = (extent,)
-    encoding = result_encoding(shape, like.encoding)
-    if lists_entries(encoding) != 0:
+    few = values.size <= WIDEST
+    (kind,) = derived_once(like.encoding, "vectors", (extent, few), lambda: _vector_kind(like.encoding, extent, few))
+    if kind is None:
         return EntryList((places,), values, shape).tensor(like)
-    widths = _wide(like.encoding.pos_width), _wide(like.encoding.crd_width)
-    resolved = pack_layout(encoding, shape, values.size, widths).encoding
-    positions = np.array([0, values.size], width_dtype(resolved.pos_width))
-    buffers = positions, places.astype(width_dtype(resolved.crd_width)), values
-    return SparseTensor._trusted(resolved, shape, LevelStorage.from_buffers(resolved, shape, buffers))
+    positions = np.array((0, values.size), width_dtype(kind.pos_width))
+    buffers = positions, places.astype(width_dtype(kind.crd_width)), values
+    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, shape, buffers))
+
+
+def _vector_kind(like: Encoding, extent: int, few: bool) -> tuple[Encoding | None]:
+    """Returns the encoding of vectors in `vector_of`, with widths; (None,) where it is no list of entries."""
+    encoding = result_encoding((extent,), like)
+    widths = _wide(like.pos_width), _wide(like.crd_width)
+    listed = lists_entries(encoding) == 0
+    return (pack_layout(encoding, (extent,), 0 if few else WIDEST + 1, widths).encoding if listed else None,)
 
 
 def _wide(width: int) -> int | None:
@@ -136,7 +144,7 @@ def entries_of(tensor: SparseTensor, *, narrow: bool = False) -> EntryList:
     )
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _levels_of_dims(encoding: Encoding) -> tuple[int, ...]:
     return tuple(encoding.level_order.index(dim) for dim in range(encoding.dim_rank))
 
@@ -146,7 +154,7 @@ def is_by_rows(encoding: Encoding) -> bool:
     return encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def is_in_order(encoding: Encoding) -> bool:
     """Returns whether `entries_of` lists the entries of a tensor in row-major order.
 
@@ -172,7 +180,7 @@ def values_once(tensor: SparseTensor) -> Array | None:
     return tensor.storage.values if _stores_once(tensor.encoding) else None
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _stores_once(encoding: Encoding) -> bool:
     gaps = any(kind.functions.has_gaps for kind in encoding.level_types)
     return is_plain(encoding) and encoding.is_native and encoding.is_unique and not gaps

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.arrays.entry_lists import is_in_order
 from mlir_sparse.arrays.flat_places import Array, linear
 from mlir_sparse.tensor import SparseTensor
@@ -13,7 +14,7 @@ from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.kept_entries import lists_entries
 from mlir_sparse.tensor.matrix_lines import line_order
 
-__all__ = ["best_of_all", "best_position", "nonzero_of_lines"]
+__all__ = ["best_of_all", "best_position", "nonzero_in_lines", "nonzero_of_lines"]
 
 
 def best_of_all(ufunc: np.ufunc, tensor: SparseTensor) -> Any:
@@ -87,6 +88,25 @@ def nonzero_of_lines(matrix: SparseTensor, axis: int) -> Array | None:
         return None  # to be counted all the same
     dim = expand_dims(matrix.storage, matrix.shape)[0][kept]
     return np.bincount(dim if given.all() else dim[given], minlength=matrix.shape[kept]).astype(np.int64, copy=False)
+
+
+def nonzero_in_lines(matrix: SparseTensor) -> tuple[Array, Array] | None:
+    """Returns the rows and columns of the elements that are not zero, in row-major order; None for other storage.
+
+    Columns are not turned to rows where these are far more than the entries: to sort the entries takes less.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> [one.tolist() for one in nonzero_in_lines(tensor([[0.0, 2.0], [3.0, 0.0]], "CSC"))]
+    [[0, 1], [1, 0]]
+    """
+    order, values = line_order(matrix.encoding), matrix.storage.values
+    if order is None or (order == (1, 0) and matrix.shape[0] > 4 * values.size + _FEW):
+        return None
+    begins, coordinates, _ = matrix.storage.buffers()
+    given = values != 0
+    kept = None if given.all() else given
+    lines, named = _native.listed_lines(begins, coordinates, kept, matrix.storage.level_sizes[1], order == (0, 1))
+    return (lines, named) if order == (0, 1) else (named, lines)
 
 
 _FEW = 1 << 20  # counts that are made in any case

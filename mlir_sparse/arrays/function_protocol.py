@@ -46,15 +46,25 @@ def apply_function(
         raise OperandError(f"expected a function of NumPy that sparse tensors offer, but got {name}: {way_out(name)}")
     is_out = "out" in options and "out" not in _signature(ours).parameters
     out = options["out"] if is_out else None
-    rest = {key: value for key, value in options.items() if value is not np._NoValue and not (is_out and key == "out")}
+    rest = options
+    if options:
+        rest = {k: value for k, value in options.items() if value is not np._NoValue and not (is_out and k == "out")}
     try:
-        _signature(ours).bind(*given, **rest)
-    except TypeError as error:
-        raise OperandError(f"expected arguments of {name} that sparse tensors offer, but got others: {error}") from None
-    found = ours(*given, **rest)
+        found = ours(*given, **rest)
+    except TypeError:
+        _check_arguments(name, ours, given, rest)  # now alone: it takes longer than many functions
+        raise
     return found if out is None else written(found, out)
 
 
+def _check_arguments(name: str, ours: Function, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+    try:
+        _signature(ours).bind(*given, **options)
+    except TypeError as error:
+        raise OperandError(f"expected arguments of {name} that sparse tensors offer, but got others: {error}") from None
+
+
+@lru_cache(maxsize=512)
 def _name(function: Function) -> str:
     module = getattr(function, "__module__", None) or "numpy"
     return f"{'np' + module.removeprefix('numpy')}.{function.__name__}"

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axis_of
-from mlir_sparse.arrays.entry_lists import EntryList, entries_of, is_in_order
+from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.reshape import expanded, reshaped
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
-from mlir_sparse.tensor.kept_entries import lists_entries
 from mlir_sparse.tensor.level_ranges import joined_along
-from mlir_sparse.tensor.matrix_lines import beside, line_order
+from mlir_sparse.tensor.matrix_lines import beside, line_order, lists_beside
 
 __all__ = ["as_tensors", "concatenated", "stacked"]
 
@@ -56,19 +55,11 @@ def concatenated(sources: Sequence[Any], axis: int | None = 0) -> SparseTensor:
     joined = joined_along(parts, at)
     if joined is None and parts[0].ndim == 2 and line_order(parts[0].encoding) == (1 - at, at):
         joined = beside(parts)
-    elif joined is None and parts[0].ndim == 2 and at == 1 and all(map(_is_list_of_rows, parts)):
-        # The entries of a row stand one after the other: they are merged, not sorted.
-        joined = beside([part.convert("CSR") for part in parts])
-        joined = None if joined is None else joined.convert(parts[0].encoding.with_widths(0, 0))
+    elif joined is None and parts[0].ndim == 2 and at == 1:
+        joined = lists_beside(parts)
     if joined is not None:
         return joined
     return _joined(parts, at, next((s for s in sources if isinstance(s, SparseTensor)), parts[0]))
-
-
-def _is_list_of_rows(part: SparseTensor) -> bool:
-    """Returns whether a matrix is in coordinates by rows, of which it has few beside its entries."""
-    encoding = part.encoding
-    return lists_entries(encoding) == 0 and is_in_order(encoding) and part.shape[0] <= 4 * part.nse
 
 
 def _joined(parts: Sequence[SparseTensor], at: int, like: SparseTensor) -> SparseTensor:

@@ -215,21 +215,25 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     """Returns the entries on a diagonal, to the right of the main one by the offset; it becomes the last axis."""
     if tensor.ndim < 2:
         raise RankError(f"expected a tensor of two dimensions or more for a diagonal, but got shape {tensor.shape}")
-    axes_of((axis1, axis2), tensor.ndim)
-    rows, columns = axis1 % tensor.ndim, axis2 % tensor.ndim
-    rest = [axis for axis in range(tensor.ndim) if axis not in (rows, columns)]
-    offset = max(-tensor.shape[rows], min(offset, tensor.shape[columns]))  # all diagonals beyond are empty
+    shape, rows, columns = tensor.shape, axis1, axis2
+    if not (len(shape) == 2 and type(axis1) is type(axis2) is int and (axis1, axis2) == (0, 1)):
+        axes_of((axis1, axis2), len(shape))
+        rows, columns = axis1 % len(shape), axis2 % len(shape)
+    offset = max(-shape[rows], min(offset, shape[columns]))  # all diagonals beyond are empty
     low, right = max(0, -offset), max(0, offset)
-    length = max(0, min(tensor.shape[rows] - low, tensor.shape[columns] - right))
+    length = max(0, min(shape[rows] - low, shape[columns] - right))
     if line_order(tensor.encoding) is not None:
         firsts = (low, right) if rows == 0 else (right, low)
         return vector_of(*diagonal_entries(tensor, *firsts, length), length, tensor)
+    rest = [axis for axis in range(len(shape)) if axis not in (rows, columns)]
     entries = entries_of(tensor, narrow=True)
-    kept = entries.where(entries.dims[columns] - entries.dims[rows] == offset)
+    on = np.flatnonzero(entries.dims[columns] - entries.dims[rows] == offset)
     if not rest and lists_entries(tensor.encoding) == 0 and tensor.encoding.is_ordered:
-        return vector_of(kept.dims[rows] - low, kept.values, length, tensor)  # ascending, by rows or by columns
+        places = entries.dims[rows].take(on) - low  # ascending, by rows or by columns
+        return vector_of(places, entries.values.take(on), length, tensor)
+    kept = entries.where(on)
     dims = (*(kept.dims[axis] for axis in rest), kept.dims[rows] - low)
-    return EntryList(dims, kept.values, (*(tensor.shape[axis] for axis in rest), length)).tensor(tensor)
+    return EntryList(dims, kept.values, (*(shape[axis] for axis in rest), length)).tensor(tensor)
 
 
 def copied_as_asked(source: Any, found: Any, copy: bool | None) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.errors import EncodingError, RankError, TooLargeError, UnsupportedError
 from mlir_sparse.text.given_arguments import integers_of
 
@@ -153,7 +153,7 @@ class LevelArray(NamedTuple):
     levels: range
 
 
-@lru_cache(maxsize=512)  # each call needs it for each result
+@fact_of  # each call needs it for each result
 def level_buffers(encoding: Encoding) -> tuple[LevelArray, ...]:
     """Returns the arrays of a tensor in the order of compiled functions' arguments; the values follow.
 
@@ -173,7 +173,7 @@ def level_buffers(encoding: Encoding) -> tuple[LevelArray, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=512)
+@fact_of
 def buffer_numbers(encoding: Encoding) -> Mapping[tuple[int, str], int]:
     """Returns the number of the buffer for each level and kind, `positions` or `coordinates`.
 

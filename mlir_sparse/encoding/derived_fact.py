@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
 from typing import Any, Generic, TypeVar
 
-__all__ = ["derived_fact", "derived_once"]
+__all__ = ["derived_fact", "derived_once", "fact_of"]
 
 Fact = TypeVar("Fact")
+Owner = TypeVar("Owner")
 _MOST = 64  # values of one kind that an object keeps: each shape of a tensor may bring another
 
 
 class derived_fact(Generic[Fact]):  # noqa: N801 - it is written as `property` is
-    """A property that an object with a dictionary `_derived` keeps there.
+    """A property that an object keeps beside its fields: each later reading is an attribute's, which calls nothing.
 
-    Objects with slots have no dictionary of their own, which `functools.cached_property` asks for.
+    `functools.cached_property` is no member of the class when it is asked of the class.
     """
 
     def __init__(self, compute: Callable[[Any], Fact]) -> None:
@@ -25,10 +27,25 @@ class derived_fact(Generic[Fact]):  # noqa: N801 - it is written as `property` i
     def __get__(self, instance: Any, _: type) -> Fact:
         if instance is None:
             return self  # type: ignore[return-value]  # asked of the class, as by `help`
-        derived: dict[object, Fact] = instance._derived
-        if self.name not in derived:
-            derived[self.name] = self.compute(instance)
-        return derived[self.name]
+        found = instance.__dict__[self.name] = self.compute(instance)
+        return found
+
+
+def fact_of(compute: Callable[[Owner], Fact]) -> Callable[[Owner], Fact]:
+    """Makes a function of an encoding remember what it returns: with the encoding, and for others that are equal to it.
+
+    A cache by equality compares all levels where an equal encoding, that is another object, was asked about first.
+    """
+    by_equality = lru_cache(maxsize=512)(compute)
+
+    @wraps(compute)
+    def asked(encoding: Owner) -> Fact:
+        kept: dict[object, Fact] = encoding._derived  # type: ignore[attr-defined]
+        if compute not in kept:
+            kept[compute] = by_equality(encoding)
+        return kept[compute]
+
+    return asked
 
 
 def derived_once(instance: Any, kind: str, key: Hashable, compute: Callable[[], Fact]) -> Fact:

@@ -10,6 +10,7 @@ from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.integer_form import Digit
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.bindings_objects import attribute_of, text_of_object
+from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.encoding.coordinate_regions import coordinate_regions
 from mlir_sparse.encoding.derived_fact import derived_fact
 from mlir_sparse.encoding.describe import describe
@@ -31,7 +32,7 @@ __all__ = ["ATTRIBUTE", "Encoding"]
 ATTRIBUTE = "#sparse_tensor.encoding"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Encoding(PrintedValue):
     """A storage format. Comparison ignores the names of dimensions and levels.
 
@@ -69,7 +70,7 @@ class Encoding(PrintedValue):
     _ranks: tuple[int, int] = field(default=(0, 0), init=False)
     # Computed once: encodings are in the keys of calls.
     _hash: int | None = field(default=None, init=False, compare=False)
-    # What follows from the rest, by name: each call of `tensor` and `convert` asks for it.
+    # What follows from the rest and more, such as widths or a shape; what follows from the rest alone stands beside it.
     _derived: dict[object, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -84,10 +85,21 @@ class Encoding(PrintedValue):
         object.__setattr__(self, "slices", slices)
         object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        # Most encodings that are compared are known by their hashes to be others.
+        return hash(self) == hash(other) and self._compared() == other._compared()
+
+    def _compared(self) -> tuple[object, ...]:
+        parts = self.levels, self.slices, self.pos_width, self.crd_width, self._ranks
+        return *parts, self.explicit_val, self.implicit_val
+
     def __hash__(self) -> int:
         if self._hash is None:
-            parts = self.levels, self.slices, self.pos_width, self.crd_width, self._ranks
-            object.__setattr__(self, "_hash", hash((*parts, self.explicit_val, self.implicit_val)))
+            object.__setattr__(self, "_hash", hash(self._compared()))
         assert self._hash is not None
         return self._hash
 
@@ -101,12 +113,12 @@ class Encoding(PrintedValue):
         object.__setattr__(self, "_hash", None)
         object.__setattr__(self, "_derived", {})
 
-    @property
+    @derived_fact
     def dim_rank(self) -> int:
         """Returns the number of dimensions of the tensor."""
         return len(self.dim_names)
 
-    @property
+    @derived_fact
     def lvl_rank(self) -> int:
         """Returns the number of levels of its storage."""
         return len(self.levels)
@@ -167,7 +179,7 @@ class Encoding(PrintedValue):
         """Returns whether all levels are dense: then only values are stored."""
         return all(kind.is_full for kind in self.level_types)
 
-    @property
+    @derived_fact
     def holds_all(self) -> bool:
         """Returns whether the format can store every tensor: it has no fixed band, width, triangle or n:m.
 
@@ -189,12 +201,12 @@ class Encoding(PrintedValue):
         kinds = [kind.functions for kind in self.level_types if not kind.functions.is_computed]
         return not kinds or kinds[-1].fills
 
-    @property
+    @derived_fact
     def is_blocked(self) -> bool:
         """Returns whether some dimension is split into blocks."""
         return any(isinstance(atom, Digit) for level in self.levels for atom, _ in level.terms)
 
-    @property
+    @derived_fact
     def is_ordered(self) -> bool:
         """Returns whether the coordinates of every level ascend."""
         return all(kind.ordered for kind in self.level_types)
@@ -220,6 +232,12 @@ class Encoding(PrintedValue):
         return self.aos_levels.start
 
     @derived_fact
+    def buffer_places(self) -> tuple[int, ...]:
+        """Returns for each array of the structure, in order, its first level, 1 for positions, and its levels."""
+        arrays = level_buffers(self)
+        return tuple(n for one in arrays for n in (one.level, int(one.kind == "positions"), len(one.levels)))
+
+    @derived_fact
     def batch_rank(self) -> int:
         """Returns the number of batch levels, which are the outermost ones (MLIR's `getBatchLvlRank`).
 
@@ -229,7 +247,7 @@ class Encoding(PrintedValue):
         """
         return sum(kind.functions.is_axis for kind in self.level_types)
 
-    @property
+    @derived_fact
     def has_slices(self) -> bool:
         """Returns whether the encoding is of a slice of a larger tensor."""
         return bool(self.slices)
@@ -332,7 +350,7 @@ class Encoding(PrintedValue):
         """Returns the attribute with its original names; `str` gives the canonical text."""
         return print_attribute(self, self.dim_names, self.symbol_names)
 
-    @property
+    @derived_fact
     def is_native(self) -> bool:
         """Returns whether the dialect has this encoding, so that a module can carry it."""
         return is_native(self)

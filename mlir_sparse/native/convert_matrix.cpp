@@ -43,14 +43,15 @@ Arrays transpose_rows(int64_t columns, const py::array &pos, const py::array &cr
   return out;
 }
 
-std::pair<py::array, py::array> list_rows(const py::array &pos, const py::array &crd, const py::array &values,
-                                          bool rows_only) {
-  std::pair<py::array, py::array> out{new_array(crd.dtype(), crd.size() * (rows_only ? 1 : 2)),
-                                      new_array(values.dtype(), values.size())};
-  const RowMatrix from = to_matrix(0, pos, crd, values);
-  void *to[] = {out.first.mutable_data(), out.second.mutable_data()};
+// Without values none are copied.
+std::pair<py::array, OptionalArray> list_rows(const py::array &pos, const py::array &crd, const OptionalArray &values,
+                                              bool rows_only) {
+  const RowMatrix from = to_matrix(0, pos, crd, values ? *values : crd);
+  std::pair<py::array, OptionalArray> out{new_array(crd.dtype(), crd.size() * (rows_only ? 1 : 2)), std::nullopt};
+  if (values) out.second = new_array(values->dtype(), values->size());
+  void *const listed = out.first.mutable_data(), *const copied = values ? out.second->mutable_data() : nullptr;
   py::gil_scoped_release release;
-  list_entries(from, rows_only, to[0], to[1]);
+  list_entries(from, rows_only, listed, copied);
   return out;
 }
 
@@ -181,7 +182,7 @@ void register_convert_matrix(py::module_ &module) {
              py::arg("values"), "Returns positions, coordinates and values of a matrix of rows by its columns.");
   module.def("list_rows", &list_rows, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
              py::arg("rows_only"),
-             "Returns the row and column of every entry in turn, or its row alone, and a copy of the values.");
+             "Returns the row and column of every entry in turn, or its row alone, and a copy of the values, if any.");
   module.def("block_rows", &block_rows, py::arg("height"), py::arg("width"), py::arg("memory_limit"),
              py::arg("positions"), py::arg("coordinates"), py::arg("values"),
              "Returns positions, coordinates and values of the blocks of a matrix of rows whose coordinates ascend.");

@@ -234,7 +234,7 @@ void list_entries(const RowMatrix &from, bool rows_only, void *coordinates, void
         list_pairs(pos, crd, begin, end, out);
       const int64_t first = static_cast<int64_t>(pos[begin]) * from.itemsize;
       const int64_t last = static_cast<int64_t>(pos[end]) * from.itemsize;
-      if (last > first)
+      if (values && last > first)
         std::memcpy(static_cast<char *>(values) + first, static_cast<const char *>(from.values) + first,
                     static_cast<size_t>(last - first));
     });

@@ -58,7 +58,8 @@ void list_to_rows(const RowList &from, void *pos, void *crd, void *values);
 // Transposes; `pos` has columns + 1 numbers in the widths of the source. Respects crd_stride.
 void transpose(const RowMatrix &from, void *pos, void *crd, void *values);
 
-// Writes each entry's row before its column, or, with `rows_only`, the rows alone; copies the values.
+// Writes each entry's row before its column, or, with `rows_only`, the rows alone; copies the values where there is memory for
+// them.
 void list_entries(const RowMatrix &from, bool rows_only, void *coordinates, void *values);
 
 // Computes the begins of the blocks in each row of blocks; coordinates ascend. Returns the number of blocks.

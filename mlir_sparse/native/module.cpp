@@ -25,6 +25,7 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_filter(module);
   mlir_sparse::register_take(module);
   mlir_sparse::register_concatenate(module);
+  mlir_sparse::register_level_arrays(module);
   mlir_sparse::register_combine_places(module);
   mlir_sparse::register_text(module);
   mlir_sparse::register_program(module);

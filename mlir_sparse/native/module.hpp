@@ -24,6 +24,7 @@ void register_triangle(pybind11::module_ &module);  // triangular systems, incom
 void register_filter(pybind11::module_ &module);    // entries that a mask keeps, places in other shapes
 void register_take(pybind11::module_ &module);      // rows and segments at places
 void register_concatenate(pybind11::module_ &module);  // arrays joined to one
+void register_level_arrays(pybind11::module_ &module);  // buffers as arrays by level
 void register_combine_places(pybind11::module_ &module);  // values that share places in an array
 void register_text(pybind11::module_ &module);      // entries in text files
 void register_program(pybind11::module_ &module);   // calls of users' programs, and memory that they allocated

@@ -43,8 +43,8 @@ inline std::vector<IntBuffer> to_buffers(const std::vector<OptionalArray> &array
 }
 
 inline py::array new_array(const py::dtype &dtype, int64_t length, bool zeros = false) {
-  const auto numpy = py::module_::import("numpy");
-  return numpy.attr(zeros ? "zeros" : "empty")(length, dtype);
+  if (!zeros) return py::array(dtype, length);  // to ask NumPy for one takes as long as to fill a small one
+  return py::module_::import("numpy").attr("zeros")(length, dtype);
 }
 
 } // namespace mlir_sparse

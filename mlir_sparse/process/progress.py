@@ -97,8 +97,7 @@ def _shell() -> Any:
     return None if found is None else found()
 
 
-@contextmanager
-def progress(label: str) -> Iterator[Told]:
+def progress(label: str) -> AbstractContextManager[Told]:
     """Draws what a block does, and for how long, once it takes more than two seconds.
 
     Inside of another such block nothing is drawn: that one says what the user asked for.
@@ -106,17 +105,20 @@ def progress(label: str) -> Iterator[Told]:
     Args:
         label: what the block does, as in `compiling y(i) = A(i,j) * x(j)`.
 
-    Yields:
-        a function that takes the fraction that is done; work that does not know it draws its time alone.
+    Returns:
+        a context, whose value is a function that takes the fraction that is done; work that does not know it draws its
+        time alone.
 
     >>> with progress("counting") as done:
     ...     done(0.5)
     """
     inside = getattr(_depth, "blocks", 0)
     canvas = None if inside or PROGRESS.value == "off" else _canvas()
-    if canvas is None:
-        yield _ignored
-        return
+    return _UNDRAWN if canvas is None else _drawn(label, canvas)
+
+
+@contextmanager
+def _drawn(label: str, canvas: _Canvas) -> Iterator[Told]:
     watcher = _Watcher(label, canvas)
     _depth.blocks = 1
     watcher.thread.start()
@@ -141,6 +143,9 @@ def progress_of_many(size: int, label: Callable[[], str]) -> AbstractContextMana
 
 def _ignored(part: float) -> None:
     """Takes a fraction where nothing is drawn."""
+
+
+_UNDRAWN = nullcontext(_ignored)
 
 
 class _Watcher:

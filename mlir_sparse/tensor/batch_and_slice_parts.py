@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from mlir_sparse.encoding.buffer_layout import check_sliceable
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@lru_cache(maxsize=512)  # calls ask it of their operands
+@fact_of  # calls ask it of their operands
 def is_plain(encoding: Encoding) -> bool:
     """Returns whether an encoding has neither batches nor slices."""
     return not encoding.has_slices and batch_depth(encoding) == 0

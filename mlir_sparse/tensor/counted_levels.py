@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from operator import mod
 
 from mlir_sparse.affine import Dim
 from mlir_sparse.classes import dataclass
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.levels.sized_level import marks_empty
@@ -44,7 +44,7 @@ class CountedLevels:
         return self.sizes is None and not self.has_gaps and len(self.kinds) == len(self.of_dim)
 
 
-@lru_cache(maxsize=512)
+@fact_of
 def counted_levels(encoding: Encoding) -> CountedLevels | None:
     """Returns the levels, if each is a dimension, its blocks or its slots, and native code counts its coordinates.
 
@@ -76,7 +76,7 @@ def counted_levels(encoding: Encoding) -> CountedLevels | None:
     return CountedLevels(tuple(kinds), tuple(map(dims.index, range(encoding.dim_rank))), sizes, has_gaps)
 
 
-@lru_cache(maxsize=512)
+@fact_of
 def dense_blocks(encoding: Encoding) -> tuple[int, ...]:
     """Returns the size of the blocks in each dimension, if all stored levels are above dense blocks; else ()."""
     if not encoding.is_native:

@@ -6,13 +6,13 @@ Intervals are counted, not the entries in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.affine import Dim
 from mlir_sparse.affine.integer_form import form_of
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.levels.sized_level import dims_of, sized_levels
 from mlir_sparse.encoding.sketch import AxisSketch
@@ -47,7 +47,7 @@ def degrees_of_intervals(storage: LevelStorage, shape: tuple[int, ...]) -> tuple
     )
 
 
-@lru_cache(maxsize=512)
+@fact_of
 def _steps(encoding: Encoding) -> tuple[int, ...] | None:
     """Returns how far each dimension goes, 0 or 1, from one coordinate of the innermost level to the next."""
     forms, last = [form_of(result) for result in encoding.lvl_to_dim.results], Dim(encoding.lvl_rank - 1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
@@ -16,7 +15,7 @@ from mlir_sparse.tensor.sparse_tensor import SparseTensor
 __all__ = ["kept_entries", "lists_entries"]
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def lists_entries(encoding: Encoding) -> int | None:
     """Returns the level that lists the entries, each once, of all dense levels above it; None for other storage.
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import check_extents
+from mlir_sparse.encoding.derived_fact import derived_once
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import outermost_block
 from mlir_sparse.encoding.levels.level_functions import Below
 from mlir_sparse.encoding.levels.sized_level import SizedLevel, sized_levels
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.matrix_lines import line_order, run_of_lines
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.widths import width_dtype, width_limit
 
@@ -43,6 +45,9 @@ def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseT
     ([[0.0, 2.0], [3.0, 4.0]], True)
     """
     encoding, shape, storage = tensor.encoding, tensor.shape, tensor.storage
+    order = line_order(encoding)
+    if order is not None and order[0] == dim:
+        return run_of_lines(tensor, low, high)
     block = _outermost_block(encoding, dim)
     below = levels_between(encoding, shape, (storage.positions, storage.coordinates), dim, low, high)
     if below is None or block is None:
@@ -142,6 +147,11 @@ def joined_along(parts: Sequence[SparseTensor], dim: int) -> SparseTensor | None
 
 
 def _outermost_block(encoding: Encoding, dim: int) -> int | None:
+    (found,) = derived_once(encoding, "outermost blocks", dim, lambda: (_found_block(encoding, dim),))
+    return found
+
+
+def _found_block(encoding: Encoding, dim: int) -> int | None:
     return None if encoding.has_slices or encoding.batch_rank else outermost_block(encoding.levels, dim)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
-from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError
 
@@ -74,25 +74,14 @@ class LevelStorage:
         Raises:
             StorageError: for a wrong number of buffers.
         """
-        rank = encoding.lvl_rank
-        positions: list[Array | None] = [None] * rank
-        coordinates: list[Array | None] = [None] * rank
-        arrays = level_buffers(encoding)
-        if len(buffers) != len(arrays) + 1:
+        places = encoding.buffer_places
+        if len(buffers) != len(places) // 3 + 1:
             raise StorageError(
                 f"expected positions and coordinates of each level, then values, of {encoding.map_text()}, "
-                f"but got {'only ' if len(buffers) < len(arrays) else ''}{len(buffers)} buffers"
+                f"but got {'only ' if len(buffers) <= len(places) // 3 else ''}{len(buffers)} buffers"
             )
-        *structure, values = map(_settled, buffers)
-        frozen = tuple(map(_frozen, structure))
-        for (level, kind, levels), buffer in zip(arrays, frozen, strict=True):
-            if kind == "positions":
-                positions[level] = buffer
-                continue
-            for lvl in levels:
-                coordinates[lvl] = buffer[..., lvl - level :: len(levels)] if len(levels) > 1 else buffer
-        sizes = tuple(level_sizes)
-        return LevelStorage(encoding, sizes, tuple(positions), tuple(coordinates), values, _buffers=(*frozen, values))
+        positions, coordinates, own = _native.level_arrays(places, encoding.lvl_rank, buffers)
+        return LevelStorage(encoding, tuple(level_sizes), positions, coordinates, own[-1], _buffers=own)
 
     def with_values(self, values: Array) -> LevelStorage:
         """Returns the same structure with as many other values."""
@@ -138,15 +127,6 @@ def _settled(array: Array) -> Array:
     """Returns the array, or a contiguous and aligned copy."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
-
-
-def _frozen(array: Array) -> Array:
-    """Returns the array, or a read-only view of it: structure never changes."""
-    if not array.flags.writeable:
-        return array
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def _interleave(columns: Sequence[Array]) -> Array:

@@ -161,15 +161,20 @@ class LibraryMethods(ArrayMethods):
 
     def tocsr(self) -> Any:
         """Returns SciPy's csr_array, on the same memory if the tensor is CSR."""
-        return self.to_scipy().tocsr()
+        return self._turned("csr")
 
     def tocsc(self) -> Any:
         """Returns SciPy's csc_array, on the same memory if the tensor is CSC."""
-        return self.to_scipy().tocsc()
+        return self._turned("csc")
 
     def tocoo(self) -> Any:
         """Returns SciPy's coo_array."""
-        return self.to_scipy().tocoo()
+        return self._turned("coo")
+
+    def _turned(self, kind: str) -> Any:
+        from mlir_sparse.tensor.borders.scipy_sparse import turned_to_scipy  # SciPy is optional
+
+        return turned_to_scipy(self, kind)  # type: ignore[arg-type]
 
     def tobsr(self, blocksize: Any = None, copy: bool = False) -> Any:
         """Returns SciPy's bsr_array, of blocks of a size or of one that SciPy chooses."""

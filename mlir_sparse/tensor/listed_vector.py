@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
@@ -20,7 +20,7 @@ _WORDS = frozenset(map(np.dtype, "?bhilqBHILQefd"))
 _WIDTHS: dict[int, np.dtype[Any]] = {32: np.dtype(np.int32), 64: np.dtype(np.int64)}
 
 
-@lru_cache(maxsize=64)
+@fact_of
 def is_listed(kind: Encoding) -> bool:
     """Returns whether an encoding is that of vectors which store the coordinates of their entries, each once."""
     if kind.lvl_rank != 1 or not kind.is_permutation or kind.slices or kind.explicit_val is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -11,15 +10,27 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding, LevelFormat
 from mlir_sparse.encoding.buffer_layout import check_extents
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.convert.row_passes import is_list_by_rows, listed_rows
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.tensor.widths import width_limit
 
-__all__ = ["beside", "diagonal_entries", "entries_at", "line_order", "lines_at", "lines_between"]
+__all__ = [
+    "beside",
+    "diagonal_entries",
+    "entries_at",
+    "line_order",
+    "lines_at",
+    "lines_between",
+    "lists_beside",
+    "run_of_lines",
+]
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def line_order(encoding: Encoding) -> tuple[int, int] | None:
     """Returns the dimension that lines are along, and that of the coordinates in them; None for other storage.
 
@@ -108,6 +119,27 @@ def lines_between(matrix: SparseTensor, axis: int, wanted: range) -> SparseTenso
     return _of_lines(matrix, (matrix.storage.level_sizes[0], len(wanted)), starts, named, kept)
 
 
+def run_of_lines(matrix: SparseTensor, low: int, high: int) -> SparseTensor:
+    """Returns lines of a matrix that follow one another, in the same storage, which shares entries with the whole.
+
+    Args:
+        matrix: in storage that has a `line_order`.
+        low: the first line.
+        high: the line behind the last, at least `low`.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> run_of_lines(tensor([[0.0, 2.0], [4.0, 0.0], [0.0, 5.0]], "CSR"), 1, 3).to_numpy().tolist()
+    [[4.0, 0.0], [0.0, 5.0]]
+    """
+    kind, (begins, coordinates, values) = matrix.encoding, matrix.storage.buffers()
+    first, last = int(begins[low]), int(begins[high])
+    starts = begins[low : high + 1] if first == 0 else begins[low : high + 1] - begins[low]
+    sizes = high - low, matrix.storage.level_sizes[1]
+    shape = sizes if kind.level_order == (0, 1) else (sizes[1], sizes[0])
+    buffers = starts, coordinates[first:last], values[first:last]
+    return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, sizes, buffers))
+
+
 def _of_lines(matrix: SparseTensor, sizes: tuple[int, int], starts: Array, named: Array, kept: Array) -> SparseTensor:
     """Returns a matrix of other lines, in the storage of one, with wider numbers where it needs them."""
     kind, (begins, coordinates, _) = matrix.encoding, matrix.storage.buffers()
@@ -183,25 +215,60 @@ def beside(parts: Sequence[SparseTensor]) -> SparseTensor | None:
     if order is None or any(part.encoding != kind or part.dtype != dtype for part in parts):
         return None
     lines, lengths = parts[0].storage.level_sizes[0], [part.storage.level_sizes[1] for part in parts]
-    firsts = [0, *accumulate(lengths)]
-    shape = (lines, firsts[-1]) if order == (0, 1) else (firsts[-1], lines)
-    check_extents(shape)
-    stored = [part.storage.buffers() for part in parts]
-    before = [0, *accumulate(int(begins[-1]) for begins, _, _ in stored)]
-    narrow = firsts[-1] - 1 > np.iinfo(stored[0][1].dtype).max or before[-1] > np.iinfo(stored[0][0].dtype).max
+    begins, coordinates, values = zip(*(part.storage.buffers() for part in parts), strict=True)
+    narrow, firsts, found = _joined_lines(kind, lengths, begins, coordinates, values)
     kind = kind.with_widths(64, 64) if narrow else kind
-    width = np.dtype(np.int64) if narrow else stored[0][1].dtype
-    check_fits(2 * before[-1] * (width.itemsize + stored[0][2].itemsize), f"{before[-1]} entries of matrices")
-    # One matrix below the other, of whose lines those of one number follow one another.
-    begins = np.concatenate([one.astype(np.int64)[:-1] + low for (one, _, _), low in zip(stored, before, strict=False)])
-    named = np.concatenate(
-        [one.astype(width) + width.type(low) for (_, one, _), low in zip(stored, firsts, strict=False)]
-    )
-    values = np.concatenate([one for _, _, one in stored])
-    places = np.arange(lines * len(parts)).reshape(len(parts), lines).T.reshape(-1)
-    starts, named, values = _segments(np.append(begins, before[-1]), named, values, places)
-    buffers = [starts[:: len(parts)].astype(np.int64 if narrow else stored[0][0].dtype), named, values]
+    shape = (lines, firsts[-1]) if order == (0, 1) else (firsts[-1], lines)
+    buffers = found[0].astype(np.int64 if narrow else begins[0].dtype, copy=False), *found[1:]
     return SparseTensor._trusted(kind, shape, LevelStorage.from_buffers(kind, (lines, firsts[-1]), buffers))
+
+
+def lists_beside(parts: Sequence[SparseTensor]) -> SparseTensor | None:
+    """Returns matrices in coordinates by rows joined along their columns: the entries of rows are merged, not sorted.
+
+    Widths of coordinates and positions grow to 64 bits where the result needs it.
+
+    Returns:
+        the whole; None for other storage, unlike storage or element types, and where rows are mostly empty.
+
+    Raises:
+        TooLargeError: as `beside`.
+
+    >>> from mlir_sparse.tensor.create import tensor
+    >>> A, B = tensor([[0.0, 2.0], [3.0, 0.0]], "COO"), tensor([[4.0], [0.0]], "COO")
+    >>> lists_beside([A, B]).to_numpy().tolist()
+    [[0.0, 2.0, 4.0], [3.0, 0.0, 0.0]]
+    """
+    kind, dtype, rows = parts[0].encoding, parts[0].dtype, parts[0].shape[0]
+    if any(part.encoding != kind or part.dtype != dtype for part in parts):
+        return None
+    if not is_list_by_rows(kind) or kind.crd_width < 32 or rows > 4 * sum(part.storage.values.size for part in parts):
+        return None
+    listed, coordinates = zip(*(part.storage.coordinates for part in parts), strict=True)
+    values = [part.storage.values for part in parts]
+    if max(one.size for one in values) > width_limit(kind.crd_width):
+        return None  # which number its positions
+    begins = [_native.rows_of_list(rows, *one, False)[0] for one in zip(listed, coordinates, values, strict=True)]
+    narrow, firsts, found = _joined_lines(kind, [part.shape[1] for part in parts], begins, coordinates, values)
+    kind = kind.with_widths(64, 64) if narrow else kind
+    return SparseTensor._trusted(kind, (rows, firsts[-1]), listed_rows(kind, (rows, firsts[-1]), *found))
+
+
+def _joined_lines(
+    kind: Encoding,
+    lengths: Sequence[int],
+    begins: Sequence[Array],
+    coordinates: Sequence[Array],
+    values: Sequence[Array],
+) -> tuple[bool, list[int], tuple[Array, Array, Array]]:
+    """Returns whether widths were too narrow, where the coordinates of each part begin, and the lines of all parts."""
+    firsts = [0, *accumulate(lengths)]
+    check_extents((firsts[-1],))
+    entries = sum(one.size for one in values)
+    narrow = firsts[-1] - 1 > width_limit(kind.crd_width) or entries > width_limit(kind.pos_width)
+    width = np.dtype(np.int64) if narrow else coordinates[0].dtype
+    check_fits(entries * (width.itemsize + values[0].itemsize), f"{entries} entries of matrices")
+    return narrow, firsts, _native.rows_beside(begins, coordinates, firsts[:-1], values, width)
 
 
 def _segments(begins: Array, coordinates: Array, values: Array, places: Array) -> tuple[Array, Array, Array]:

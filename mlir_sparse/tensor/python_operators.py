@@ -80,8 +80,11 @@ _REFLECTED = {
 }
 
 
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
 def _elementwise(ufunc: np.ufunc, *operands: Any) -> Any:
-    if len(operands) == 2 and type(operands[0]) is type(operands[1]):
+    if len(operands) == 2 and (type(operands[0]) is type(operands[1]) or any(type(o) in _NUMBERS for o in operands)):
         return perform("elementwise", ufunc, operands)  # no other class has a say
     if any(_refuses(operand) for operand in operands):
         return NotImplemented

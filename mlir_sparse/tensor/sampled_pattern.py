@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mlir_sparse import _native
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import PatternSketch
 from mlir_sparse.tensor.level_storage import LevelStorage
@@ -35,7 +34,7 @@ def sampled_pattern(storage: LevelStorage, shape: tuple[int, ...]) -> PatternSke
     return PatternSketch(mirrored, shares, alike and bool(values[0] == values[0]))
 
 
-@lru_cache(maxsize=512)
+@fact_of
 def _side(encoding: Encoding) -> int:
     """Returns 1 for CSR, -1 for CSC, where columns are what rows are elsewhere, and 0 for other storage."""
     if not is_rows(encoding):
@@ -43,7 +42,7 @@ def _side(encoding: Encoding) -> int:
     return 1 if encoding.level_order[0] == 0 else -1
 
 
-@lru_cache(maxsize=512)
+@fact_of
 def is_rows(encoding: Encoding) -> bool:
     """Returns whether a matrix has a compressed level of coordinates in order below a dense one."""
     kinds = encoding.level_types

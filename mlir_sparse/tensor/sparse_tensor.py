@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -23,6 +24,7 @@ from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
 from mlir_sparse.tensor.convert.convert import convert_storage
 from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
 from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.convert.row_passes import is_rows
 from mlir_sparse.tensor.drop_entries import structured_level
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.library_methods import LibraryMethods
@@ -228,6 +230,8 @@ class SparseTensor(LibraryMethods):
         check_fits(prod(self._shape) * self.dtype.itemsize, f"a dense array of shape {self._shape}")
         if fill_value != 0:
             return self._filled(fill_value)
+        if self._storage.values.size <= _FEW and is_rows(self.encoding) and not self._storage.view:
+            return self._dense_of_lines()
         dims, values = expand_dims(self._storage, self._shape)
         if values.size <= _FEW and self.encoding.is_unique:
             found: Array = np.zeros(self._shape, self.dtype)
@@ -235,6 +239,13 @@ class SparseTensor(LibraryMethods):
             return found
         dense = as_encoding("dense", rank=self.ndim)
         return pack(dense, self._shape, dims, values).values.reshape(self._shape)
+
+    def _dense_of_lines(self) -> Array:
+        begins, coordinates, values = self._storage.buffers()
+        lines, named = _native.listed_lines(begins, coordinates, None, self._storage.level_sizes[1], True)
+        found: Array = np.zeros(self._shape, values.dtype)
+        found[(lines, named) if self.encoding.level_order == (0, 1) else (named, lines)] = values
+        return found
 
     def _filled(self, fill_value: float | complex) -> Array:
         with np.errstate(all="ignore"):

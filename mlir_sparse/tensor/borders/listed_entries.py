@@ -10,6 +10,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.tensor.convert.convert import serves_as
 from mlir_sparse.tensor.level_storage import Array
@@ -56,7 +57,7 @@ def _wanted(rank: int) -> Encoding:
     return as_encoding("SparseVector") if rank == 1 else as_encoding("SoA-COO", rank=rank)
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _is_list(encoding: Encoding) -> bool:
     """Returns whether storage is one coordinate an entry and dimension, in row-major order, each entry once."""
     rank = encoding.dim_rank

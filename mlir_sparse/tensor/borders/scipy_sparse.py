@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.levels.level_property import LevelProperty
@@ -21,6 +23,7 @@ from mlir_sparse.tensor.convert.convert import convert_storage, same_formats
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.diagonals import dia_to_scipy, is_diagonals, storage_of_dia
 from mlir_sparse.tensor.convert.pack import pack
+from mlir_sparse.tensor.convert.row_passes import is_list_by_rows, is_rows
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.stored_padding import is_given
 from mlir_sparse.tensor.validate import storage_of_levels
@@ -28,7 +31,7 @@ from mlir_sparse.tensor.validate import storage_of_levels
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["default_encoding", "format_of", "scipy_lines", "storage_of_scipy", "to_scipy"]
+__all__ = ["default_encoding", "format_of", "scipy_lines", "storage_of_scipy", "to_scipy", "turned_to_scipy"]
 
 
 def default_encoding(source: Any) -> Encoding:
@@ -145,15 +148,64 @@ def to_scipy(tensor: SparseTensor) -> Any:
     kind = _scipy_format(tensor)
     if kind is None and is_listed_in_order(tensor):
         columns, values = listed_columns(tensor)
-        made = scipy.sparse.coo_array((values, tuple(columns)), shape=tensor.shape)
-        made.has_canonical_format = True
-        return made
+        return _coo(tensor.shape, tuple(columns), values)
     if kind is None:
         dims, values = expand_dims(tensor.storage, tensor.shape)
         dims = [dim if dim.flags.owndata else dim.copy() for dim in dims]
         values = values.copy() if values is tensor.storage.values else values
         return scipy.sparse.coo_array((values, tuple(dims)), shape=tensor.shape)
     return _rows_to_scipy(tensor, scipy.sparse, kind)
+
+
+def turned_to_scipy(tensor: SparseTensor, kind: str) -> Any:
+    """Returns a matrix as SciPy's csr, csc or coo: in one pass where it is by rows, by columns or a list.
+
+    Args:
+        tensor: any tensor.
+        kind: the format.
+    """
+    encoding, storage = tensor.encoding, tensor.storage
+    narrow = (encoding.pos_width, encoding.crd_width) == (32, 32)  # as SciPy has what 32 bits count
+    if not narrow or storage.view or encoding.explicit_val is not None or tensor.type.dtype.is_narrow:
+        return getattr(tensor.to_scipy(), f"to{kind}")()
+    if is_rows(encoding):
+        given = "csr" if encoding.level_order == (0, 1) else "csc"
+        if kind == "coo":
+            pos, crd, values = storage.buffers()
+            listed, copied = _native.list_rows(pos, crd, values, True)
+            assert copied is not None  # of values
+            pair = listed, crd.copy()
+            return _coo(tensor.shape, pair if given == "csr" else pair[::-1], copied, in_order=given == "csr")
+        if kind != given:
+            return _rows(tensor, kind, _native.transpose(storage.level_sizes[1], *storage.buffers()))
+    elif kind != "coo" and is_list_by_rows(encoding):
+        lines, named = storage.coordinates
+        assert lines is not None and named is not None  # noqa: PT018 - both levels have them
+        rows, columns = tensor.shape
+        found = _native.rows_of_list(rows, lines, named, storage.values, kind == "csr")
+        if kind == "csc":
+            found = _native.transpose(columns, found[0], named, storage.values)
+        return _rows(tensor, kind, found)
+    return getattr(tensor.to_scipy(), f"to{kind}")()
+
+
+def _rows(tensor: SparseTensor, kind: str, buffers: tuple[Array, Array, Array]) -> Any:
+    made = _empty(f"{kind}_array", tensor.shape, tensor.dtype, None)
+    made.indptr, made.indices, made.data = buffers
+    made.has_canonical_format = True
+    return made
+
+
+def _coo(shape: tuple[int, ...], columns: tuple[Array, ...], values: Array, *, in_order: bool = True) -> Any:
+    import scipy.sparse
+
+    if len(shape) == 2 and hasattr(_template("coo_array", shape, values.dtype, None), "coords"):
+        made = _empty("coo_array", shape, values.dtype, None)
+        made.coords, made.data = columns, values
+    else:
+        made = scipy.sparse.coo_array((values, columns), shape=shape)
+    made.has_canonical_format = in_order
+    return made
 
 
 def format_of(tensor: SparseTensor) -> str:
@@ -167,7 +219,7 @@ def _scipy_format(tensor: SparseTensor) -> str | None:
     return kind if whole else None
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _format_and_block(encoding: Encoding) -> tuple[str | None, tuple[int, int] | None]:
     """Returns the format of an encoding's levels, if there is one, and the size of its blocks, which fill a matrix."""
     formats = tuple(kind.format for kind in encoding.level_types)

@@ -10,6 +10,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.buffer_layout import check_supported
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
@@ -20,7 +21,7 @@ from mlir_sparse.tensor.buffer_arrays import stored_integers
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.convert.row_passes import convert_rows
-from mlir_sparse.tensor.convert.through_rows import from_rows, row_form, to_rows, worth_rows
+from mlir_sparse.tensor.convert.through_rows import blocks_of, from_rows, row_form, to_rows, worth_rows
 from mlir_sparse.tensor.drop_entries import largest_of_groups
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
@@ -51,6 +52,8 @@ def convert_storage(
     """
     check_supported(encoding)
     encoding.check_rank(len(shape))
+    if not (drop_zeros or prune or storage.view) and _goes_straight(storage.encoding, encoding):
+        return _converted(storage, shape, encoding, sum_duplicates)
     options = {"sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
     if not is_plain(encoding):
         plain = convert_storage(storage, shape, plain_encoding(encoding), **options)
@@ -71,6 +74,17 @@ def convert_storage(
     rows = to_rows(storage, shape)
     if rows is not None:
         return convert_storage(rows, shape, encoding, sum_duplicates=sum_duplicates)
+    return _converted(storage, shape, encoding, sum_duplicates)
+
+
+@lru_cache(maxsize=1024)
+def _goes_straight(given: Encoding, wanted: Encoding) -> bool:
+    """Returns whether nothing but a transposition, a pass over rows or packing makes one encoding of the other."""
+    plain = is_plain(given) and is_plain(wanted) and given.is_native and wanted.is_native
+    return plain and not serves_as(given, wanted) and blocks_of(given) is None and row_form(given) is None
+
+
+def _converted(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding, sum_duplicates: bool) -> LevelStorage:
     transposed = _transpose(storage, encoding)
     if transposed is not None:
         return transposed
@@ -177,7 +191,7 @@ def _transpose(storage: LevelStorage, encoding: Encoding) -> LevelStorage | None
     return LevelStorage.from_buffers(resolved, (columns, rows), buffers)
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _is_rows(encoding: Encoding) -> bool:
     formats = tuple(kind.format for kind in encoding.level_types)
     return encoding.is_permutation and formats == (LevelFormat.DENSE, LevelFormat.COMPRESSED)

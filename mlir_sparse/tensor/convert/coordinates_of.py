@@ -8,7 +8,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_tuples
-from mlir_sparse.encoding.derived_fact import derived_once
+from mlir_sparse.encoding.derived_fact import derived_once, fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.levels.sized_level import dims_of
 from mlir_sparse.errors import StorageError
@@ -45,9 +45,14 @@ def expand_levels(storage: LevelStorage) -> tuple[list[Array], Array]:
 
 def flat_coordinates(storage: LevelStorage) -> list[Array | None]:
     """Returns coordinates by level; each level of an array of structs has the whole array."""
-    numbers, buffers = buffer_numbers(storage.encoding), storage.buffers()
-    found = (numbers.get((level, "coordinates")) for level in range(storage.encoding.lvl_rank))
-    return [None if number is None else buffers[number] for number in found]
+    buffers = storage.buffers()
+    return [None if number is None else buffers[number] for number in _coordinate_numbers(storage.encoding)]
+
+
+@fact_of
+def _coordinate_numbers(encoding: Encoding) -> tuple[int | None, ...]:
+    numbers = buffer_numbers(encoding)
+    return tuple([numbers.get((level, "coordinates")) for level in range(encoding.lvl_rank)])
 
 
 def expand_dims(storage: LevelStorage, shape: tuple[int, ...], *, padding: bool = False) -> tuple[list[Array], Array]:

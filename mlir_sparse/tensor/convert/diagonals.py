@@ -6,7 +6,6 @@ So a copy has to shift each diagonal.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor.buffer_arrays import value_array
@@ -31,7 +31,7 @@ def is_diagonals(encoding: Encoding) -> bool:
     return encoding.levels == as_encoding("DIA").levels and encoding.explicit_val is None and not encoding.has_slices
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def are_diagonals(encoding: Encoding) -> bool:
     """Returns whether an encoding has the levels of the preset DIA, or of Banded with any band.
 

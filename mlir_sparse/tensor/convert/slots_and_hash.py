@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mlir_sparse import _native
 from mlir_sparse.affine import Dim
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_maps import slots_of
@@ -20,7 +19,7 @@ __all__ = ["are_slots", "are_tables", "rows_of_slots", "rows_of_tables", "rows_t
 _Rows = tuple[Array, Array, Array]
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def are_slots(encoding: Encoding) -> bool:
     """Returns whether an encoding is ELL: slots of rows or columns, with one coordinate a slot.
 
@@ -38,7 +37,7 @@ def are_slots(encoding: Encoding) -> bool:
     return counted.expr == Dim(slots.dim) and other.expr == Dim(1 - slots.dim) and other.type.properties == ()
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def are_tables(encoding: Encoding) -> bool:
     """Returns whether an encoding is hash tables below dense and compressed levels of dimensions.
 

@@ -7,7 +7,6 @@ are faster than expanding and sorting coordinates.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
@@ -124,7 +124,7 @@ def _of_width(array: Array | None, width: int) -> Array | None:
     return None if array is None else array.astype(width_dtype(width), copy=False)
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def blocks_of(encoding: Encoding) -> tuple[int, int] | None:
     """Returns the block size of an encoding with the levels of BSR, or None.
 
