@@ -64,6 +64,13 @@ def encoding(
     >>> encoding("CSF", order=(2, 0, 1)).map_text()
     '(i, j, k) -> (k : compressed, i : compressed, j : compressed)'
     """
+    unsized = block is None and order is None and n is None and m is None and size is None and width is None
+    alone = unsized and band is None and slices is None and pos_width is None and crd_width is None
+    if alone and type(source) is str and (rank is None or type(rank) is int):  # as most conversions name it
+        known = _parsed_before(source, rank)
+        if rank is not None:
+            known.check_rank(rank)
+        return known
     numbers = {"block": block, "order": order, "n": n, "m": m, "size": size, "width": width, "band": band}
     given = {key: value for key, value in {**numbers, "slices": slices}.items() if value is not None}
     if rank is not None:
