@@ -17,6 +17,7 @@ from mlir_sparse.dtypes import REAL, numpy_dtype
 from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.convert.row_passes import is_list_by_rows
 from mlir_sparse.tensor.kept_entries import lists_entries
 from mlir_sparse.text.given_arguments import integers_of
 
@@ -361,7 +362,7 @@ def _made(one: Any, shape: tuple[int, int], kind: Any, like: Encoding | None) ->
     """Returns a block as a tensor; one of zeros in the storage of the others, if that lists entries: so they join."""
     if one is None:
         found: SparseTensor = zeros(shape, dtype=kind)
-        if like is None or lists_entries(like) is None:
+        if like is None or not (lists_entries(like) is not None or is_list_by_rows(like)):
             return found
         return found.convert(like if like.pos_width == like.crd_width == 64 else like.with_widths(0, 0))
     if one.shape != shape:

@@ -17,6 +17,7 @@ __all__ = [
     "LevelTuple",
     "argument_count",
     "buffer_numbers",
+    "buffer_places",
     "check_extents",
     "check_level_sizes",
     "check_shape",
@@ -171,6 +172,18 @@ def level_buffers(encoding: Encoding) -> tuple[LevelArray, ...]:
         if kind.has_coordinates and level not in inside:
             found.append(LevelArray(level, "coordinates", regions.get(level, alone)))
     return tuple(found)
+
+
+@fact_of
+def buffer_places(encoding: Encoding) -> tuple[int, ...]:
+    """Returns for each array of the structure, in order, its first level, 1 for positions, and how many levels it has.
+
+    >>> from mlir_sparse.encoding import encoding
+    >>> buffer_places(encoding("COO"))
+    (0, 1, 1, 0, 0, 2)
+    """
+    arrays = level_buffers(encoding)
+    return tuple(n for one in arrays for n in (one.level, int(one.kind == "positions"), len(one.levels)))
 
 
 @fact_of

@@ -10,13 +10,12 @@ from mlir_sparse.affine import AffineMap, Dim
 from mlir_sparse.affine.integer_form import Digit
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.bindings_objects import attribute_of, text_of_object
-from mlir_sparse.encoding.buffer_layout import level_buffers
 from mlir_sparse.encoding.coordinate_regions import coordinate_regions
 from mlir_sparse.encoding.derived_fact import derived_fact
 from mlir_sparse.encoding.describe import describe
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_printer import print_attribute, print_encoding_map
-from mlir_sparse.encoding.level_bounds import level_bounds, sized_slots
+from mlir_sparse.encoding.level_bounds import bounds_of_levels, sized_slots
 from mlir_sparse.encoding.level_map import LevelSpec, block_along
 from mlir_sparse.encoding.level_maps import holds_all, infer_lvl_to_dim
 from mlir_sparse.encoding.level_space import LevelSpace, level_space
@@ -70,7 +69,7 @@ class Encoding(PrintedValue):
     _ranks: tuple[int, int] = field(default=(0, 0), init=False)
     # Computed once: encodings are in the keys of calls.
     _hash: int | None = field(default=None, init=False, compare=False)
-    # What follows from the rest and more, such as widths or a shape; what follows from the rest alone stands beside it.
+    # What follows from the rest, and from widths, a shape and the like.
     _derived: dict[object, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,22 +85,19 @@ class Encoding(PrintedValue):
         object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
         if other.__class__ is not self.__class__:
             return NotImplemented
-        # Most encodings that are compared are known by their hashes to be others.
-        return hash(self) == hash(other) and self._compared() == other._compared()
+        # Most encodings that are compared are one object, or others by their hashes.
+        return self is other or (hash(self) == hash(other) and self._compared() == other._compared())
 
     def _compared(self) -> tuple[object, ...]:
-        parts = self.levels, self.slices, self.pos_width, self.crd_width, self._ranks
-        return *parts, self.explicit_val, self.implicit_val
+        widths = self.pos_width, self.crd_width
+        return self.levels, self.slices, *widths, self._ranks, self.explicit_val, self.implicit_val
 
     def __hash__(self) -> int:
         if self._hash is None:
             object.__setattr__(self, "_hash", hash(self._compared()))
-        assert self._hash is not None
-        return self._hash
+        return self._hash  # type: ignore[return-value]  # it is set now
 
     def __getstate__(self) -> list[object]:
         # Each process hashes text otherwise, and derives the rest in less time than it is sent in.
@@ -232,12 +228,6 @@ class Encoding(PrintedValue):
         return self.aos_levels.start
 
     @derived_fact
-    def buffer_places(self) -> tuple[int, ...]:
-        """Returns for each array of the structure, in order, its first level, 1 for positions, and its levels."""
-        arrays = level_buffers(self)
-        return tuple(n for one in arrays for n in (one.level, int(one.kind == "positions"), len(one.levels)))
-
-    @derived_fact
     def batch_rank(self) -> int:
         """Returns the number of batch levels, which are the outermost ones (MLIR's `getBatchLvlRank`).
 
@@ -289,15 +279,7 @@ class Encoding(PrintedValue):
         >>> encoding("(i, j) -> (j - i : compressed, i : range)").level_bounds((4, 6))
         ((-3, 6), (0, 4))
         """
-        return tuple([self._bounds_at(lvl, shape) for lvl in range(self.lvl_rank)])
-
-    def _bounds_at(self, lvl: int, shape: Sequence[int]) -> tuple[int, int]:
-        bounds = level_bounds(self.levels[lvl])
-        if bounds is None:
-            rule = f"expected a level of known size, but got level {lvl} ({self.levels[lvl]})"
-            raise EncodingError(f"{rule} of {self.map_text()}: see with_slots")
-        low, high = bounds
-        return low.evaluate((), shape), high.evaluate((), shape)
+        return bounds_of_levels(self.levels, shape, self.map_text())
 
     def with_slots(self, width: int) -> Encoding:
         """Returns the same format with `width` slots in every slot level `c * i`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -11,8 +12,9 @@ from mlir_sparse.affine.integer_form import form_of
 from mlir_sparse.encoding.level_map import LevelSpec
 from mlir_sparse.encoding.level_maps import ONE_SLOT, slots_of
 from mlir_sparse.encoding.levels.level_functions import Brackets
+from mlir_sparse.errors import EncodingError
 
-__all__ = ["level_bounds", "sized_slots"]
+__all__ = ["bounds_of_levels", "level_bounds", "sized_slots"]
 
 
 @lru_cache(maxsize=1024)  # each new tensor needs it
@@ -39,6 +41,27 @@ def level_bounds(level: LevelSpec) -> Bounds | None:
         return None
     dims = level.expr.dims()
     return bounds_of(form, [(Constant(0), Symbol(d)) for d in range(max(dims, default=-1) + 1)])
+
+
+def bounds_of_levels(levels: Sequence[LevelSpec], shape: Sequence[int], text: str) -> tuple[tuple[int, int], ...]:
+    """Returns the bounds of the levels of a tensor.
+
+    Args:
+        levels: of its encoding.
+        shape: the extent of each dimension.
+        text: the map, for the error.
+
+    Raises:
+        EncodingError: for a level whose bounds the extents do not decide.
+    """
+    found = []
+    for number, level in enumerate(levels):
+        bounds = level_bounds(level)
+        if bounds is None:
+            rule = f"expected a level of known size, but got level {number} ({level})"
+            raise EncodingError(f"{rule} of {text}: see with_slots")
+        found.append((bounds[0].evaluate((), shape), bounds[1].evaluate((), shape)))
+    return tuple(found)
 
 
 def sized_slots(level: LevelSpec, width: int) -> LevelSpec:

@@ -10,6 +10,7 @@ import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
+from mlir_sparse.encoding.buffer_layout import buffer_places
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError
 
@@ -74,7 +75,7 @@ class LevelStorage:
         Raises:
             StorageError: for a wrong number of buffers.
         """
-        places = encoding.buffer_places
+        places = buffer_places(encoding)
         if len(buffers) != len(places) // 3 + 1:
             raise StorageError(
                 f"expected positions and coordinates of each level, then values, of {encoding.map_text()}, "
