@@ -73,8 +73,9 @@ def _check(name: str, operand: Any) -> None:
         try:
             found = FUNCTIONS[name](operand, axis)
         except ms.SparseError:
-            # Sets have no order, roll by no axes rolls nothing, and norm alone rounds what is no integer.
-            allowed = {"roll": tuple | list, "norm": float | str | bytes}.get(name, set)
+            # Sets have no order, roll by no axes rolls nothing, and norm alone rounds what is no integer; older ones of
+            # NumPy take arrays of one element.
+            allowed = {"roll": tuple | list, "norm": float | str | bytes | np.ndarray}.get(name, set)
             assert isinstance(axis, allowed | set), (name, axis)  # type: ignore[arg-type, operator]
             continue
         np.testing.assert_allclose(_values(found), wanted, rtol=1e-15, err_msg=f"{name} {axis!r}")

@@ -68,7 +68,7 @@ def test_scipys_functions_refuse_by_name(name: str) -> None:
             FUNCTIONS[name](ms.tensor(DENSE))
     # SciPy's constructors put an error of their own before it.
     said = " ".join(map(str, (caught.value, caught.value.__cause__, caught.value.__context__)))
-    assert "A.to_scipy()" in said
+    assert "A.to_scipy()" in said or (name == "maximum" and "Operands not compatible" in said)  # by SciPy before 1.16
 
 
 def test_scipys_functions_take_what_is_advised() -> None:

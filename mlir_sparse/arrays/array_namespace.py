@@ -166,6 +166,8 @@ def _function(name: str, numpys: str) -> Callable[..., Any]:
                 return _descending(name, given[0], options)
         if name == "diff":
             options = {key: value for key, value in options.items() if value is not None}
+        if name == "take_along_axis" and len(given) < 3:
+            options.setdefault("axis", -1)  # the standard's, which NumPy has from 2.3 on
         flat = _flat(given)
         if ours is not None and any(isinstance(one, SparseTensor) for one in flat):
             if not any(isinstance(one, FilledTensor) for one in flat):

@@ -167,15 +167,25 @@ def _columns(schema: Any, given: Sequence[str] | None) -> tuple[list[str], np.dt
     """Returns the columns' names, and NumPy's type of the values."""
     names = list(schema.names) if given is None else list(given)
     missing = [name for name in names if name not in schema.names]
-    kinds = {field.name: field.type.to_pandas_dtype() for field in schema if field.name in names}
+    kinds = {field.name: _numpy_type(field.type) for field in schema if field.name in names}
     rule = "one or more columns of integers, then one of numbers"
-    if missing or len(names) < 2 or any(np.dtype(kinds[name]).kind not in "iu" for name in names[:-1]):
+    if missing or len(names) < 2 or any(kinds[name].kind not in "iu" for name in names[:-1]):
         got = listed([f"{field.name} of {field.type}" for field in schema])
         raise FileFormatError(f"expected {rule}, but got {got}: name them by columns=")
-    value = np.dtype(kinds[names[-1]])
+    value = kinds[names[-1]]
     if value.kind not in "biuf":
         raise FileFormatError(f"expected {rule}, but got {names[-1]} of {schema.field(names[-1]).type}")
     return names, value
+
+
+def _numpy_type(kind: Any) -> np.dtype[Any]:
+    """Returns NumPy's type of a column of numbers, without pandas; that of objects for any other column."""
+    import pyarrow
+
+    if not pyarrow.types.is_primitive(kind):
+        return np.dtype(object)
+    found: np.dtype[Any] = pyarrow.array([], kind).to_numpy(zero_copy_only=False).dtype
+    return found
 
 
 def _bounds(path: str, file: Any, columns: Sequence[str]) -> list[list[tuple[int, int]]]:
