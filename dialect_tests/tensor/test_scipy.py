@@ -173,7 +173,6 @@ def test_one_dimension() -> None:
     assert same(tensor(sp.csr_array(DENSE[3])).to_scipy().toarray(), DENSE[3])
 
 
-@pytest.mark.skipif(not hasattr(sp.coo_array, "tensordot"), reason="coo_array has three dimensions from SciPy 1.15 on")
 def test_three_dimensions() -> None:
     cube = sp.coo_array(np.stack([DENSE, 2 * DENSE]))
     assert tensor(cube).encoding.level_types == encoding("COO", rank=3).level_types
