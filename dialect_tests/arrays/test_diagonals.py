@@ -74,3 +74,46 @@ def test_diagonals_of_long_matrices_and_of_many_rows() -> None:
         np.testing.assert_array_equal(found[at], at + 1.0)
         assert many.diagonal().nse == 0
         assert many.trace(1) == (at + 1.0).sum()
+
+
+REARRANGED: dict[str, Any] = {
+    "rows reversed": lambda A: A[::-1],
+    "columns reversed": lambda A: np.flip(A, 1),
+    "every other row": lambda A: A[::2],
+    "rows in any order": lambda A: A[np.argsort(np.arange(len(A)) % 7, kind="stable")],
+    "rows repeated": lambda A: np.repeat(A, 2, axis=0),
+    "rows sorted": lambda A: np.sort(A, axis=1),
+    "turned": np.rot90,
+    "one column": lambda A: A.reshape(-1, 1),
+    "one row": lambda A: A.reshape(1, -1),
+}
+STAYING: dict[str, Any] = {
+    "rows moved": lambda A: np.roll(A, 3, axis=0),
+    "stacked": lambda A: np.vstack([A, A]),
+    "a triangle": np.tril,
+    "some rows": lambda A: A[10:200],
+    "transposed": lambda A: A.T,
+}
+
+
+def _banded(size: int) -> tuple[np.ndarray[Any, Any], ms.SparseTensor]:
+    dense = np.diag(np.arange(1.0, size + 1)) + np.diag(np.arange(1.0, size), 1)
+    return dense, ms.tensor(dense, "DIA")
+
+
+@pytest.mark.parametrize("name", REARRANGED)
+def test_diagonals_are_left_where_entries_are_on_many(name: str) -> None:
+    """Storage by diagonals has a place in each row for each of them: thousands of times the entries."""
+    dense, A = _banded(300)
+    found = REARRANGED[name](A)
+    np.testing.assert_array_equal(found.to_numpy(), REARRANGED[name](dense))
+    # Of two levels with 4 bytes a coordinate, 8 a value, 4 a row: no more than a list of rows takes.
+    assert found.nbytes <= 12 * found.nse + 4 * (max(found.shape) + 1)
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_diagonals_stay_where_entries_are_on_few(name: str) -> None:
+    dense, A = _banded(300)
+    found = STAYING[name](A)
+    np.testing.assert_array_equal(found.to_numpy(), STAYING[name](dense))
+    assert found.encoding.level_types == A.encoding.level_types

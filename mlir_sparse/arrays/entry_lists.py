@@ -45,6 +45,9 @@ __all__ = [
 # A result has no dense axis and no dense level of more elements than this: hardly any memory is large enough.
 WIDEST = (1 << 31) - 1
 
+# Storage with more places than this for each entry is left, if it is not small.
+_MOST_PLACES, _FEW_PLACES = 4, 1 << 12
+
 _DEFAULTS = {1: "SparseVector", 2: "CSR"}
 _COMPRESSED = {1: "SparseVector", 2: "DCSR"}
 
@@ -69,11 +72,27 @@ class EntryList:
         return EntryList(tuple(dim.take(places) for dim in self.dims), self.values.take(places), self.shape)
 
     def tensor(self, like: SparseTensor | None = None) -> SparseTensor:
-        """Returns the tensor of these entries, with the storage of another one if that can store every tensor."""
+        """Returns the tensor of these entries, with the storage of another one if that can store every tensor.
+
+        Diagonals are left where these entries are on many: a matrix in DIA whose rows are reversed is one in CSR.
+        """
+        if like is not None and _has_sums(like.encoding) and self._is_strewn(like):
+            like = None
         encoding = result_encoding(self.shape, None if like is None else like.encoding)
         widths = (None, None) if like is None else (_wide(like.encoding.pos_width), _wide(like.encoding.crd_width))
         storage = pack(encoding, self.shape, self.dims, self.values, source=widths)
         return SparseTensor._trusted(storage.encoding, self.shape, storage)
+
+    def _is_strewn(self, like: SparseTensor) -> bool:
+        """Returns whether levels of sums of dimensions, as diagonals are, would have far more places than entries."""
+        encoding = like.encoding
+        if encoding.dim_rank != len(self.shape) or not self.values.size:
+            return False
+        wide = [dim.astype(np.int64, copy=False) for dim in self.dims]
+        lines = np.unique(encoding.levels[0].expr.evaluate(wide)).size
+        places = lines * prod(encoding.level_sizes(self.shape)[1:])
+        times = max(_MOST_PLACES, 2 * like.storage.values.size / max(like.nse, 1))
+        return places > max(times * self.values.size, _FEW_PLACES)
 
     def dense(self, missing: Any = 0) -> Array:
         """Returns an array of the entries, with one value for all other elements."""
@@ -84,6 +103,12 @@ class EntryList:
         elif self.values.size:
             array[...] = self.values[0]
         return array
+
+
+@fact_of
+def _has_sums(encoding: Encoding) -> bool:
+    """Returns whether levels are of sums of dimensions, and not of dimensions or their parts."""
+    return not (encoding.is_permutation or encoding.is_blocked)
 
 
 def vector_of(places: Array, values: Array, extent: int, like: SparseTensor) -> SparseTensor:
