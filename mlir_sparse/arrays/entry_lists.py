@@ -107,8 +107,9 @@ class EntryList:
 
 @fact_of
 def _has_sums(encoding: Encoding) -> bool:
-    """Returns whether levels are of sums of dimensions, and not of dimensions or their parts."""
-    return not (encoding.is_permutation or encoding.is_blocked)
+    """Returns whether levels of results are of sums of dimensions, and not of dimensions or their parts."""
+    kept = encoding.holds_all and is_plain(encoding)  # as in `result_encoding`
+    return kept and not (encoding.is_permutation or encoding.is_blocked)
 
 
 def vector_of(places: Array, values: Array, extent: int, like: SparseTensor) -> SparseTensor:
