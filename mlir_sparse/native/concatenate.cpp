@@ -14,20 +14,6 @@
 namespace mlir_sparse {
 namespace {
 
-template <class F>
-void with_item(int bytes, F &&f) {
-  switch (bytes) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::int32_t{});
-    default:
-      return f(std::int64_t{});
-  }
-}
-
 template <class From, class To>
 void add_to(const From *from, std::int64_t step, std::int64_t length, std::int64_t shift, To *to, std::int64_t stride) {
   const To more = static_cast<To>(shift);

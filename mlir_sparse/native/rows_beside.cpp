@@ -37,21 +37,6 @@ void write_values(const Parts &parts, std::int64_t first, std::int64_t last, con
   }
 }
 
-// Runs f with the integer that coordinates are.
-template <class F>
-void with_coordinate(int bytes, F &&f) {
-  switch (bytes) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::int32_t{});
-    default:
-      return f(std::int64_t{});
-  }
-}
-
 template <class F>
 void for_kept(const ListedLines &from, F &&f) {
   from.coordinates.visit([&](auto coordinate_of) {
@@ -75,7 +60,7 @@ void write_rows_beside(const Parts &parts, std::int64_t rows, const std::int64_t
   in_parallel(begins.size() - 1, [&](std::size_t part) {
     const std::int64_t first = begins[part], last = begins[part + 1];
     const auto coordinate_bytes = parts.empty() ? coordinates.bytes : parts.front().coordinates.bytes;
-    with_coordinate(coordinate_bytes, [&](auto one) {
+    with_item(coordinate_bytes, [&](auto one) {
       using From = decltype(one);
       if (coordinate_bytes == coordinates.bytes)
         write_coordinates<From>(parts, first, last, starts, reinterpret_cast<From *>(coordinates.data));

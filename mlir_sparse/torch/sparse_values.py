@@ -118,17 +118,20 @@ def _functions() -> tuple[Any, Any]:
     """Returns the two functions of autograd: values of a sparse tensor, and a sparse tensor of values."""
     torch = import_torch()
 
-    class StoredValues(torch.autograd.Function):  # type: ignore[misc, name-defined]
-        """The stored values of a sparse tensor with a pattern."""
-
-        @staticmethod
-        def forward(operand: Any, pattern: _Pattern) -> Any:
-            return _stored_values(operand.detach())
+    class OfPattern(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """What both keep for derivatives: the pattern, their second argument."""
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             ctx.pattern = inputs[1]
             ctx.set_materialize_grads(False)
+
+    class StoredValues(OfPattern):
+        """The stored values of a sparse tensor with a pattern."""
+
+        @staticmethod
+        def forward(operand: Any, pattern: _Pattern) -> Any:
+            return _stored_values(operand.detach())
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> tuple[Any, None]:
@@ -138,17 +141,12 @@ def _functions() -> tuple[Any, Any]:
         def jvp(ctx: Any, tangent: Any, _: Any) -> Any:
             return None if tangent is None else ctx.pattern.values_at(tangent)
 
-    class SparseOfValues(torch.autograd.Function):  # type: ignore[misc, name-defined]
+    class SparseOfValues(OfPattern):
         """The sparse tensor with a pattern that has some values."""
 
         @staticmethod
         def forward(values: Any, pattern: _Pattern) -> Any:
             return pattern.make(values.detach())
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            ctx.pattern = inputs[1]
-            ctx.set_materialize_grads(False)
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> tuple[Any, None]:
