@@ -20,6 +20,7 @@ import numpy as np
 from mlir_sparse.arrays.broadcast import broadcast_shape
 from mlir_sparse.arrays.creation import arange, empty, eye, full, linspace, ones, tril, triu, zeros
 from mlir_sparse.arrays.filled.filled_functions import FILLED_FUNCTIONS
+from mlir_sparse.arrays.function_protocol import called
 from mlir_sparse.arrays.numpy_functions import FUNCTIONS
 from mlir_sparse.arrays.pydata_functions import (
     as_coo,
@@ -171,9 +172,9 @@ def _function(name: str, numpys: str) -> Callable[..., Any]:
         flat = _flat(given)
         if ours is not None and any(isinstance(one, SparseTensor) for one in flat):
             if not any(isinstance(one, FilledTensor) for one in flat):
-                return ours(*given, **options)
+                return called(f"xp.{name}", ours, given, options)
         elif theirs is None and (filled := FILLED_FUNCTIONS.get(f"np.{numpys}")) is not None:
-            return filled(*given, **options)
+            return called(f"xp.{name}", filled, given, options)
         if theirs is None:
             raise UnsupportedError(f"expected a NumPy with {numpys} for xp.{name} of arrays, but got {np.__version__}")
         return theirs(*given, **options)

@@ -19,8 +19,20 @@ from mlir_sparse.errors import OperandError
 from mlir_sparse.tensor import SparseTensor
 
 __all__ = [
-    *("allclose", "array_equal", "choose", "clip", "imag", "interpolated", "isclose", "mapped", "nonzero", "real"),
-    "rounded",
+    *(
+        "allclose",
+        "array_equal",
+        "binned",
+        "choose",
+        "choose_by_number",
+        "clip",
+        "imag",
+        "interpolated",
+        "isclose",
+        "mapped",
+        "nonzero",
+    ),
+    *("real", "rounded", "select"),
 ]
 
 Function = Callable[..., Any]
@@ -39,6 +51,67 @@ def choose(condition: Any, *choices: Any) -> Any:
     if len(choices) != 2:
         raise OperandError(f"expected both or neither of the values of np.where, but got {len(choices)}")
     return map_entries(np.where, operands, size)
+
+
+def choose_by_number(a: Any, choices: Any, *, mode: str = "raise") -> Any:
+    """Returns `np.choose`: elements of the choice that each element of the first operand is the number of.
+
+    Raises:
+        OperandError: for numbers that no choice has, unless `mode` is "wrap" or "clip".
+    """
+    operands, size = _spread("choose", a, *choices)
+
+    def picked(number: Any, *values: Any) -> Any:
+        return np.choose(number, values, mode=mode)  # type: ignore[call-overload]
+
+    picked.__name__ = "choose"
+    return map_entries(picked, operands, size)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Returns `np.select`: elements of the choice whose condition is the first that holds, else the default.
+
+    Raises:
+        OperandError: for no condition, another number of choices, or conditions that are no truth values.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([0.0, 2.0, -3.0])
+    >>> select([A > 0, A < 0], [10 * A, -A]).to_numpy().tolist()
+    [0.0, 20.0, 3.0]
+    """
+    if not condlist or len(condlist) != len(choicelist):
+        raise OperandError(f"expected a choice for each condition, but got {len(choicelist)} for {len(condlist)}")
+    numbers = (int, float, complex)
+    kind = np.result_type(*(one if type(one) in numbers else one.dtype for one in map(_typed, (*choicelist, default))))
+    shape = np.broadcast_shapes(*(np.shape(one) for one in (*condlist, *choicelist)))
+    found: Any = default
+    for at in reversed(range(len(condlist))):
+        if (given := _typed(condlist[at])).dtype != np.bool_:
+            raise OperandError(f"expected truth values for condition {at} of np.select, but got {given.dtype}")
+        found = np.where(condlist[at], choicelist[at], found)
+    found = found.astype(kind)
+    return found if found.shape == shape else np.broadcast_to(found, shape)
+
+
+def _typed(value: Any) -> Any:
+    return value if hasattr(value, "dtype") or type(value) in (int, float, complex) else np.asarray(value)
+
+
+def binned(x: Any, bins: Any, right: bool = False) -> Any:
+    """Returns `np.digitize`: in which interval of edges in order each element is.
+
+    Raises:
+        OperandError: for edges that are no vector in order.
+    """
+    edges = np.asarray(bins)
+    steps = np.diff(edges)
+    if edges.ndim != 1 or not ((steps >= 0).all() or (steps <= 0).all()):
+        raise OperandError("expected edges in ascending or descending order for np.digitize, in one vector")
+
+    def digitize(values: Any) -> Any:
+        return np.digitize(values, edges, right)
+
+    return map_entries(digitize, [x], x.shape)
 
 
 def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:

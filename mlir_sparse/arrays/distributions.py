@@ -11,10 +11,10 @@ from mlir_sparse.arrays.axis_arguments import axes_of
 from mlir_sparse.arrays.entry_lists import entries_of
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.wide_values import narrowed, widened
-from mlir_sparse.errors import DTypeError, ExtentError, OperandError, UnsupportedError
+from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError, UnsupportedError
 from mlir_sparse.tensor import FilledTensor
 
-__all__ = ["histogram", "nanpercentile", "nanquantile", "percentile", "quantile"]
+__all__ = ["bincount", "histogram", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
 
 def quantile(
@@ -146,3 +146,50 @@ def histogram(
     if missing:
         counts = counts + np.histogram(beside, bins, between)[0] * missing
     return (counts / np.diff(edges) / counts.sum() if density else counts), edges
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
+    """Returns how often each number from 0 on is an element of a vector, or the sum of weights of those that are it.
+
+    Args:
+        x: a vector of integers that are not negative.
+        weights: one for each element, an array or a tensor; how often when None.
+        minlength: the least length of the result.
+
+    Raises:
+        RankError: for a tensor that is no vector.
+        DTypeError: for elements that are no integers.
+        OperandError: for negative elements, and a negative length.
+        ExtentError: for another number of weights.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> bincount(tensor([0, 2, 0, 0, 1, 2])).tolist()
+    [3, 1, 2]
+    """
+    if x.ndim != 1:
+        raise RankError(f"expected a vector for np.bincount, but got {x.ndim} dimensions: use np.ravel(A)")
+    if x.dtype.kind not in "biu":
+        raise DTypeError(f"expected integers for np.bincount, but got {x.dtype}: use np.histogram(A)")
+    if minlength < 0:
+        raise OperandError(f"expected minlength= of 0 or more, but got {minlength}")
+    entries = entries_of(x.stored if isinstance(x, FilledTensor) else x)
+    fill = np.asarray(x.fill_value if isinstance(x, FilledTensor) else 0).astype(np.intp)[()]
+    values = entries.values.astype(np.intp)
+    if (values < 0).any() or (fill < 0 and values.size < x.size):
+        raise OperandError("expected elements that are not negative for np.bincount, but got negative ones")
+    if weights is None:
+        beside: Any = x.size - values.size
+        found = np.bincount(values, minlength=minlength)
+    else:
+        each = np.asarray(weights.to_numpy() if hasattr(weights, "to_numpy") else weights, np.float64)
+        if each.shape != x.shape:
+            raise ExtentError(f"expected weights of shape {x.shape}, but got {each.shape}")
+        is_missing = np.ones(x.size, bool)
+        is_missing[entries.dims[0]] = False
+        beside = each[is_missing].sum()
+        found = np.bincount(values, each[entries.dims[0]], minlength).astype(np.float64 if x.size else np.intp)
+    if values.size < x.size:
+        if found.size <= fill:
+            found = np.concatenate([found, np.zeros(fill + 1 - found.size, found.dtype)])
+        found[fill] += beside
+    return found

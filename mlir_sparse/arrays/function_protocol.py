@@ -14,7 +14,7 @@ from mlir_sparse.arrays.refused_functions import way_out
 from mlir_sparse.arrays.ufunc_protocol import written
 from mlir_sparse.errors import OperandError
 
-__all__ = ["apply_function"]
+__all__ = ["apply_function", "called"]
 
 Function = Callable[..., Any]
 
@@ -44,6 +44,21 @@ def apply_function(
         if refusal is not None:
             raise refusal(name, given)
         raise OperandError(f"expected a function of NumPy that sparse tensors offer, but got {name}: {way_out(name)}")
+    return called(name, ours, given, options)
+
+
+def called(name: str, ours: Function, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Calls a function of the table, and writes the result to the array of `out=` where it has no such option.
+
+    Args:
+        name: the user's name of it, for messages.
+        ours: the function.
+        given: its arguments.
+        options: those given by name; what NumPy puts for none is dropped.
+
+    Raises:
+        OperandError: for arguments that it does not take.
+    """
     is_out = "out" in options and "out" not in _signature(ours).parameters
     out = options["out"] if is_out else None
     rest = options

@@ -11,7 +11,9 @@ import numpy as np
 from mlir_sparse.arrays import (
     averages,
     choice_functions,
+    covariances,
     dense_sequences,
+    differences,
     distributions,
     join_axes,
     matrix_products,
@@ -142,6 +144,8 @@ FUNCTIONS: dict[str, Function] = {
     "np.amin": reduction_functions(reductions)["np.min"],
     "np.ptp": averages.spread,
     "np.average": averages.average,
+    "np.cov": covariances.cov,
+    "np.corrcoef": covariances.corrcoef,
     "np.nansum": nan_reductions.nansum,
     "np.nanprod": nan_reductions.nanprod,
     "np.nanmean": nan_reductions.nanmean,
@@ -174,11 +178,15 @@ FUNCTIONS: dict[str, Function] = {
     "np.linalg.vecdot": stacked_products.vecdot,
     "np.linalg.tensordot": lambda x1, x2, /, *, axes=2: matrix_products.tensordot(x1, x2, axes),
     "np.linalg.trace": lambda x, /, *, offset=0, dtype=None: x.diagonal(offset, -2, -1).sum(-1, dtype),
+    "np.cross": split_and_repeat.cross_along,
     "np.linalg.cross": split_and_repeat.cross,
     "np.linalg.diagonal": lambda x, /, *, offset=0: shape.diagonal(x, offset, -2, -1),
     "np.linalg.matrix_transpose": lambda x, /: shape.swapped(x, -1, -2),
     # elements
     "np.where": choice_functions.choose,
+    "np.choose": choice_functions.choose_by_number,
+    "np.select": choice_functions.select,
+    "np.digitize": choice_functions.binned,
     "np.clip": choice_functions.clip,
     "np.round": choice_functions.rounded,
     "np.around": choice_functions.rounded,
@@ -204,6 +212,8 @@ FUNCTIONS: dict[str, Function] = {
     # order
     "np.sort": ordered_entries.sort,
     "np.argsort": ordered_entries.argsort,
+    "np.partition": ordered_entries.partition,
+    "np.argpartition": ordered_entries.argpartition,
     "np.searchsorted": ordered_entries.searchsorted,
     "np.median": ordered_entries.median,
     "np.unique": ordered_entries.unique,
@@ -212,6 +222,7 @@ FUNCTIONS: dict[str, Function] = {
     "np.nanquantile": distributions.nanquantile,
     "np.nanpercentile": distributions.nanpercentile,
     "np.histogram": distributions.histogram,
+    "np.bincount": distributions.bincount,
     # shapes
     "np.transpose": lambda a, axes=None: shape.transposed(a, axes),
     "np.permute_dims": lambda a, axes=None: shape.transposed(a, axes),
@@ -259,7 +270,13 @@ FUNCTIONS: dict[str, Function] = {
     "np.hsplit": lambda ary, indices_or_sections: split_and_repeat.split(
         ary, indices_or_sections, 1 if ary.ndim > 1 else 0
     ),
-    "np.diff": split_and_repeat.diff,
+    "np.trim_zeros": split_and_repeat.trim_zeros,
+    # differences
+    "np.diff": differences.diff,
+    "np.ediff1d": differences.ediff1d,
+    "np.gradient": differences.gradient,
+    "np.trapezoid": differences.trapezoid,
+    # parts, and repeated ones
     "np.delete": split_and_repeat.delete,
     "np.tile": split_and_repeat.tile,
     "np.repeat": split_and_repeat.repeat,

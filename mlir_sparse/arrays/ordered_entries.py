@@ -13,10 +13,11 @@ from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.reshape import expanded, moved, reshaped
 from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.dtypes import INTEGER, REAL
-from mlir_sparse.errors import DTypeError, ExtentError
+from mlir_sparse.errors import DTypeError, ExtentError, IndexRangeError
 from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.text.given_arguments import shown
 
-__all__ = ["argsort", "isin", "median", "searchsorted", "sort", "unique"]
+__all__ = ["argpartition", "argsort", "isin", "median", "partition", "searchsorted", "sort", "unique"]
 
 
 def sort(a: SparseTensor, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -77,6 +78,40 @@ def argsort(
     """
     check_dense_fits(a.shape, INTEGER.numpy)
     return np.argsort(_ordered(a.to_numpy()), axis, kind="stable")
+
+
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: Any = None) -> Any:
+    """Returns the elements with those of some ranks in their sorted places: all are sorted, which is one such order.
+
+    Raises:
+        IndexRangeError: for a rank that no element has.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> partition(tensor([0.0, 3.0, -1.0, 0.0]), 1).to_numpy().tolist()
+    [-1.0, 0.0, 0.0, 3.0]
+    """
+    _check_ranks(a, kth, axis)
+    return np.sort(a, axis)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: Any = None) -> Any:
+    """Returns the positions of the elements in the order of `partition`, a dense array.
+
+    Raises:
+        IndexRangeError: for a rank that no element has.
+        TooLargeError: for a result that would not fit in memory.
+    """
+    _check_ranks(a, kth, axis)
+    return np.argsort(a, axis)
+
+
+def _check_ranks(a: Any, kth: Any, axis: int | None) -> None:
+    size = a.size if axis is None else a.shape[axis_of(axis, a.ndim)]
+    ranks = np.asarray(kth)
+    if ranks.dtype.kind not in "iu":
+        raise DTypeError(f"expected kth= of integers, but got {ranks.dtype}")
+    if ((ranks < -size) | (ranks >= size)).any():
+        raise IndexRangeError(f"expected kth= from {-size} to {size - 1}, but got {shown(kth)}")
 
 
 def median(

@@ -10,18 +10,28 @@ import numpy as np
 
 from mlir_sparse.arrays import join_axes, reshape
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
-from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, entries_of
 from mlir_sparse.arrays.indexing import item
 from mlir_sparse.encoding.buffer_layout import check_extents
-from mlir_sparse.errors import ExtentError, RankError
+from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.text.given_arguments import shown
 
 __all__ = [
-    *("array_split", "cross", "delete", "diff", "dsplit", "repeat", "rot90", "split", "tile", "vsplit"),
-    "with_ends",
+    *(
+        "array_split",
+        "cross",
+        "cross_along",
+        "delete",
+        "dsplit",
+        "repeat",
+        "rot90",
+        "split",
+        "tile",
+        "trim_zeros",
+        "vsplit",
+    ),
 ]
 
 
@@ -77,18 +87,6 @@ def delete(arr: SparseTensor, obj: Any, axis: int | None = None) -> Any:
     return _along(arr, at, np.delete(np.arange(arr.shape[at]), obj))
 
 
-def with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
-    """Returns an array between others along an axis, as NumPy's `diff` takes them: numbers stand for a plane each."""
-    parts = []
-    for part in (prepend, a, append):
-        if part is np._NoValue or part is None:
-            continue
-        value = part if hasattr(part, "ndim") else np.asarray(part)
-        shape = tuple(1 if at == axis else extent for at, extent in enumerate(a.shape))
-        parts.append(np.broadcast_to(value, shape) if value.ndim == 0 else value)
-    return a if len(parts) == 1 else np.concatenate(parts, axis)
-
-
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Returns the cross products of vectors of three elements along an axis.
 
@@ -103,25 +101,41 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.stack([b * z - c * y, c * x - a * z, a * y - b * x], axis)
 
 
-def diff(a: SparseTensor, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """Returns the n-th differences of neighbours along an axis; for truth values, whether they differ.
+def cross_along(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """Returns `np.cross`: the cross products of vectors of three elements, that lie along an axis of each operand.
 
-    Args:
-        a: the tensor.
-        n: how often.
-        axis: the axis.
-        prepend: elements that stand before it, or a number.
-        append: likewise, behind it.
+    Raises:
+        ExtentError: for vectors of another length.
     """
-    if n < 0:
-        raise RankError(f"expected a difference of order 0 or more, but got {n}")
-    found: Any = with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
-    difference = np.logical_xor if a.dtype == np.bool_ else np.subtract
-    for done in range(n):
-        if not isinstance(found, SparseTensor):  # for a tensor with dense levels only
-            return np.diff(found, n - done, axis)
-        found = elementwise(difference, [_along(found, axis, slice(1, None)), _along(found, axis, slice(None, -1))])
-    return found
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    left, right = (np.moveaxis(one, at, -1) for one, at in ((a, axisa), (b, axisb)))
+    return np.moveaxis(cross(left, right), -1, axisc)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Returns a tensor without the planes of zeros that stand before ("f") or behind ("b") all others along axes.
+
+    Raises:
+        OperandError: for another `trim`.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> trim_zeros(tensor([0.0, 0.0, 5.0, 0.0, 6.0, 0.0])).to_numpy().tolist()
+    [5.0, 0.0, 6.0]
+    """
+    wanted = trim.lower() if isinstance(trim, str) else trim
+    if wanted not in ("fb", "bf", "f", "b"):
+        raise OperandError(f"expected trim='f', 'b' or 'fb', but got {shown(trim)}")
+    axes = axes_of(axis if axis is None else listed_axes(axis), filt.ndim)
+    places = np.nonzero(filt)
+    parts = [slice(None)] * filt.ndim
+    for at in axes:
+        if places[at].size == 0:
+            parts[at] = slice(0)
+        else:
+            low = int(places[at].min()) if "f" in wanted else None
+            parts[at] = slice(low, int(places[at].max()) + 1 if "b" in wanted else None)
+    return filt[tuple(parts)]
 
 
 def tile(A: SparseTensor, reps: Any) -> SparseTensor:

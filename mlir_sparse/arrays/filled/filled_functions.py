@@ -9,9 +9,12 @@ import numpy as np
 
 from mlir_sparse.arrays import (
     averages,
+    choice_functions,
     dense_sequences,
+    differences,
     distributions,
     numpy_functions,
+    ordered_entries,
     rearranged_entries,
     split_and_repeat,
 )
@@ -157,7 +160,7 @@ def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
-    found = split_and_repeat.with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
+    found = differences.with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
     for _ in range(n):
         lead = (slice(None),) * (axis % a.ndim)
         later, earlier = found[(*lead, slice(1, None))], found[(*lead, slice(None, -1))]
@@ -279,6 +282,8 @@ FILLED_FUNCTIONS: dict[str, Function] = {
         axis=-1, dtype=dtype
     ),
     "np.linalg.trace": lambda x, /, *, offset=0, dtype=None: x.diagonal(offset, -2, -1).sum(axis=-1, dtype=dtype),
+    "np.cross": split_and_repeat.cross_along,
+    "np.trim_zeros": split_and_repeat.trim_zeros,
     "np.linalg.cross": split_and_repeat.cross,
     "np.amax": reduction_functions(filled_reductions)["np.max"],
     "np.amin": reduction_functions(filled_reductions)["np.min"],
@@ -316,6 +321,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.einsum": numpy_functions.FUNCTIONS["np.einsum"],
     # elements
     "np.where": _where,
+    "np.select": choice_functions.select,
     "np.clip": _clip,
     "np.isclose": _isclose,
     "np.allclose": _allclose,
@@ -329,17 +335,22 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     # order
     "np.sort": filled_order.sort,
     "np.argsort": lambda a, axis=-1, kind=None, order=None, *, stable=None: filled_order.argsort(a, axis),
+    "np.partition": ordered_entries.partition,
+    "np.argpartition": ordered_entries.argpartition,
     "np.median": filled_order.median,
     "np.quantile": distributions.quantile,
     "np.percentile": distributions.percentile,
     "np.nanquantile": distributions.nanquantile,
     "np.nanpercentile": distributions.nanpercentile,
     "np.histogram": distributions.histogram,
+    "np.bincount": distributions.bincount,
     "np.unique": filled_order.unique,
     # shapes
     "np.diag": _diag,
     "np.pad": _pad,
     "np.diff": _diff,
+    "np.gradient": differences.gradient,
+    "np.trapezoid": differences.trapezoid,
     "np.append": lambda arr, values, axis=None: joined(
         lambda parts: _ours("np.concatenate")(parts, axis), [arr, values]
     ),
