@@ -69,14 +69,24 @@ struct Divisor {
 
   T of(T sum) const { return finite ? times(sum, reciprocal) : sum / by; }
 
-  // (sum - near * other) / by: what is computed last, `other`, is waited for by one product and one difference alone.
   T of(T sum, T near, T other) const {
+    T found;
+    return at_once(reciprocal, sum, near, other, found) ? found : of(minus_product(sum, near, other));
+  }
+
+  // (sum - near * other) * reciprocal: what is computed last, `other`, is waited for by one product and one difference
+  // alone. Returns false where digits would be lost, numbers overflow, or the divisor is zero.
+  static bool at_once(T reciprocal, T sum, T near, T other, T &found) {
     if constexpr (std::is_floating_point_v<T>) {
-      const T scaled = near * reciprocal, found = sum * reciprocal - scaled * other;
-      // Else digits are lost, or numbers overflow.
-      if (std::abs(scaled) >= std::numeric_limits<T>::min() && std::abs(found) <= std::numeric_limits<T>::max()) return found;
+      const T scaled = near * reciprocal;
+      found = sum * reciprocal - scaled * other;
+      return std::abs(scaled) >= std::numeric_limits<T>::min() && std::abs(found) <= std::numeric_limits<T>::max();
     }
-    return of(minus_product(sum, near, other));
+    return at_once(reciprocal, minus_product(sum, near, other), found);
+  }
+  static bool at_once(T reciprocal, T sum, T &found) {
+    found = times(sum, reciprocal);
+    return is_finite(reciprocal);
   }
 };
 
@@ -197,6 +207,12 @@ struct Scalars {
     return begin < end && segments.coordinates[segments.ahead ? end - 1 : begin] == static_cast<Index>(segments.ahead ? j - 1 : j + 1);
   }
 
+  // Row i divided: its sum, without the product that was left to it if there is one.
+  [[gnu::noinline]] Value divided_row(std::int64_t i, Index at, Value sum, bool is_left, Value factor, Value other) const {
+    const Divisor<Value> by(divisor(i, at));
+    return is_left ? by.of(sum, factor, other) : by.of(sum);
+  }
+
   void column(std::int64_t j) const {
     const Index at = segments.diagonal(j), begin = segments.begin(j, at), end = segments.end(j, at);
     const Divisor<Value> by(divisor(j, at));
@@ -315,22 +331,24 @@ void sweep_rows(const Scalars<Index, Value> &scalars, const Value *given, std::i
       continue;
     }
     const Value element = kUnit ? Value{1} : values[at];
-    const Divisor<Value> by(element == Value{} ? scalars.divisor(i, at) : element);
+    const auto by = [&] { return Divisor<Value>(element == Value{} ? scalars.divisor(i, at) : element); };
     Value sum = given[i];
     // The nearest entry, which comes last, is often of the row before, whose result is still in a register: each row
     // waits for it, and would for its way through memory too.
     const Index near = kAhead ? at - 1 : at + 1;
     if (first + 1 == last) {
-      sum = by.of(sum);
+      sum = by().of(sum);
     } else {
       if constexpr (kAhead)
         for (Index p = first; p < near; ++p) sum = minus_product(sum, values[p], x[coordinates[p]]);
       else
         for (Index p = last; --p > near;) sum = minus_product(sum, values[p], x[coordinates[p]]);
-      if (k > 0 && coordinates[near] == static_cast<Index>(kAhead ? i - 1 : i + 1))
-        sum = by.of(sum, values[near], before);
+      const bool adjoins = k > 0 && coordinates[near] == static_cast<Index>(kAhead ? i - 1 : i + 1);
+      const Value factor = values[near], other = adjoins ? before : x[coordinates[near]];
+      if (Value found; Divisor<Value>::at_once(Value{1} / element, sum, factor, other, found))
+        sum = found;
       else
-        sum = by.of(sum, values[near], x[coordinates[near]]);
+        sum = by().of(sum, factor, other);
     }
     before = x[i] = sum;
   }
@@ -348,7 +366,7 @@ class FilledSides {
   }
 
  private:
-  void copy(std::int64_t at) {
+  [[gnu::noinline]] void copy(std::int64_t at) {  // seldom: the sweep keeps its registers
     constexpr std::int64_t kMore = 512;  // a page of f64
     const std::int64_t stop = kAscending ? std::min(size_, at + kMore) : std::max<std::int64_t>(0, at - kMore + 1);
     const std::int64_t begin = std::min(next_, stop), end = std::max(next_, stop);
@@ -382,16 +400,21 @@ void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std
     if (first < last) filled.reach(coordinates[kLower ? last - 1 : first]);
     Index at = kLower ? first : last - 1;
     Index begin = kLower ? at + 1 : first, end = kLower ? last : at;
-    Value element = kUnit ? Value{1} : Value{};
-    if (first == last || coordinates[at] != static_cast<Index>(j)) {  // not a triangle alone, or without a diagonal
+    Value element{1};
+    // Not a triangle alone, or without a diagonal.
+    if (__builtin_expect(first == last || coordinates[at] != static_cast<Index>(j), 0)) {
       filled.reach(j);
       at = segments.diagonal(j);
       begin = segments.begin(j, at), end = segments.end(j, at);
+      if (!kUnit) element = segments.has_diagonal(j, at) ? values[at] : Value{};
     } else if (!kUnit) {
       element = values[at];
     }
-    const Divisor<Value> by(element == Value{} ? scalars.divisor(j, at) : element);
-    const Value found = follows ? by.of(x[j], factor, before) : by.of(x[j]);
+    const Value reciprocal = Value{1} / element;
+    Value found;
+    const bool at_once = follows ? Divisor<Value>::at_once(reciprocal, x[j], factor, before, found)
+                                 : Divisor<Value>::at_once(reciprocal, x[j], found);
+    if (__builtin_expect(!at_once, 0)) found = scalars.divided_row(j, at, x[j], follows, factor, before);
     before = x[j] = found;
     follows = begin < end && coordinates[kLower ? begin : end - 1] == static_cast<Index>(kLower ? j + 1 : j - 1);
     if (follows) factor = values[kLower ? begin++ : --end];
