@@ -1,4 +1,7 @@
-"""Adjoints beside numeric differences: along one random direction for each operand, of any order."""
+"""Adjoints beside numeric differences: along one random direction for each operand, of any order.
+
+The product of complex cotangents and steps is the real part of `vdot`: cotangents are PyTorch's.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def greatest_error(text: str, operands: Mapping[str, Any], order: int, rng: np.r
 
 
 def _error(one: DifferentiableProgram, arrays: Sequence[Array], order: int, rng: np.random.Generator) -> float:
-    wanted = [name for name, kind in one.types.items() if kind.dtype.kind == "f"]
+    wanted = [name for name, kind in one.types.items() if kind.dtype.kind in "fc"]
     below, names = one.adjoint(wanted)
     targets = one.outputs.values()
     cotangents = [_drawn(one, t, found.shape, rng) for t, found in zip(targets, one(arrays), strict=True)]
@@ -49,13 +52,13 @@ def _error(one: DifferentiableProgram, arrays: Sequence[Array], order: int, rng:
         ends = [one([np.asarray(a + side * step) if k == at else a for k, a in enumerate(arrays)])
                 for side in (STEP, -STEP)]  # fmt: skip
         numeric = sum(
-            float((((high - low) / (2 * STEP)) * c).sum())
+            float(np.vdot(c, (high - low) / (2 * STEP)).real)
             for high, low, c in zip(ends[0], ends[1], cotangents, strict=True)
         )
         gradient = found.get(name, np.zeros_like(arrays[at]))
         assert gradient.shape == arrays[at].shape
         assert gradient.dtype == arrays[at].dtype
-        worst = max(worst, abs(numeric - float((gradient * step).sum())) / max(1.0, abs(numeric)))
+        worst = max(worst, abs(numeric - float(np.vdot(gradient, step).real)) / max(1.0, abs(numeric)))
     if order > 1 and below is not None:
         worst = max(worst, _error(below, [*arrays, *cotangents], order - 1, rng))
     return worst
@@ -63,5 +66,7 @@ def _error(one: DifferentiableProgram, arrays: Sequence[Array], order: int, rng:
 
 def _drawn(one: DifferentiableProgram, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     drawn = np.asarray(rng.standard_normal(shape))
+    if one.kinds[one.like.get(name, name)].dtype.is_complex:
+        drawn = drawn + 1j * rng.standard_normal(shape)
     structure = one.structures.get(name)
     return drawn if structure is None else drawn * structure.inside()

@@ -508,3 +508,23 @@ def test_kernels_over_defined_tensors_are_pickled(elsewhere: bool) -> None:
             again, _, _ = pickle.loads(sent)
             found = again(A=operand, x=x)
         np.testing.assert_array_equal(found, dense @ x)
+
+
+@pytest.mark.parametrize("outer", ["3 * L(i,j)", "L(i,j) * L(i,j)", "L(i,j) + L(i,j)", "L(i,j)", "-L(i,j)"])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "i8", "f4", "f8"])
+@pytest.mark.parametrize("storage", ["CSR", None])
+def test_a_definition_of_a_definition_has_the_numbers_of_its_element_type(
+    outer: str, dtype: str, storage: str | None
+) -> None:
+    values = np.array([[100, 0], [3, 101], [0, 6]], dtype)
+    S = values if storage is None else ms.tensor(values, storage)
+    L = ms.define("L(i,j) = S(i % 3, j % 2) if floor_divide(i, 3) == floor_divide(j, 2)", S=S, shape=(6, 4))
+    N = ms.define(f"N(i,j) = {outer}", L=L)
+    block = np.kron(np.eye(2, dtype=dtype), values)
+    known = {"3 * L(i,j)": np.dtype(dtype).type(3) * block, "L(i,j) * L(i,j)": block * block,
+             "L(i,j) + L(i,j)": block + block, "L(i,j)": block, "-L(i,j)": -block}[outer]  # fmt: skip
+    np.testing.assert_array_equal(N.toarray(), known)
+    np.testing.assert_array_equal(ms.tensor(N, "CSR").to_numpy(), known)
+    x = np.array([1, 2, 3, 4], dtype)
+    for optimize in ("auto", "off"):
+        np.testing.assert_array_equal(ms.evaluate("y(i) = N(i,j) * x(j)", N=N, x=x, optimize=optimize), known @ x)

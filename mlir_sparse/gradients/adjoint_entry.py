@@ -38,7 +38,8 @@ def adjoint(
     A cotangent of a sparse operand has the pattern of the operand, explicit zeros included: its statement ends in
     `if A(i,j)`. A subscript that is no plain variable is read by a selection, a tensor of ones that the adjoint has
     under `definitions`. Where a function has a kink, the subgradient is PyTorch's: the values that are the greatest
-    share the cotangent of `max(j : ...)` equally, and the two of `max(a, b)` take half each.
+    share the cotangent of `max(j : ...)` equally, and the two of `max(a, b)` take half each. Cotangents of complex
+    numbers are PyTorch's: the derivative of a loss by the real part plus 1j times that by the imaginary part.
 
     Args:
         text: index notation.

@@ -38,12 +38,13 @@ print(ms.evaluate(str(found.statements[0]), at_X=at, dy=np.ones((3, 2))))
 """
 KINKS = """Where a function has a kink, its subgradient is PyTorch's: all values that are the greatest share the
 cotangent of `max(j : ...)` equally, as in `torch.amax`; the operands of `max(a, b)` take half each where they are
-equal; `relu` and `abs` have 0 at 0. Comparisons, `floor`, `argmax`, `count` and what else is constant nearly
-everywhere pass nothing on; a statement that depends on an operand through those alone is refused. Semirings are
-refused, but for plus_times: of arrays write `min(j : A(i,j) + x(j))` for the products of min_plus. Refused by name
-are also gradients by integers, by a mask or a subscript, which are structure, and by what is not stored in place:
-slices, tensors by definition, files. Names that you use are never taken: a cotangent gets a number where `dA` is a
-tensor or an index of yours."""
+equal; `relu` and `abs` have 0 at 0. Cotangents of complex numbers are PyTorch's, the derivative by the real part plus
+1j times that by the imaginary part; those of real operands are real. Comparisons, `floor`, `argmax`, `count` and what
+else is constant nearly everywhere pass nothing on; a statement that depends on an operand through those alone is
+refused. Semirings are refused, but for plus_times: of arrays write `min(j : A(i,j) + x(j))` for the products of
+min_plus. Refused by name are also gradients by integers, by a mask or a subscript, which are structure, and by what is
+not stored in place: slices, tensors by definition, files. Names that you use are never taken: a cotangent gets a
+number where `dA` is a tensor or an index of yours."""
 VALUES = """`A.with_values(v)` is a tensor with the structure of another, shared and not validated again. An element
 that is stored twice has two values, each with a gradient; padding inside of blocks are values too; padding beyond the
 edges stays zero."""

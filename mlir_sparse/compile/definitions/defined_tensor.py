@@ -62,7 +62,7 @@ def define(
         text: the definition, such as `"A(i,j) = U(i,k) * V(j,k)"`. Beyond the grammar of statements, a subscript may be
             any formula of integers, where `/` rounds down and `%` is the remainder (`B(i / 4, i % 4)`); an index
             variable may stand as a value; and the whole may stand under a condition, out of which it is zero
-            (`1 if c(i) == j`).
+            (`1 if c(i) == j`). In values and conditions `/` is a quotient, as `x if floor_divide(i, 3) == j` rounds.
         shape: the extents; None for those that the operands determine.
         tensors: operands by name, for names that clash with these arguments.
         named: the operands: arrays, SparseTensors, other defined tensors, other libraries' sparse arrays. Python's

@@ -51,6 +51,9 @@ def composed_statement_of(tensor: DefinedTensor) -> tuple[Assignment, dict[str, 
 
     Args:
         tensor: one that can be composed.
+
+    Raises:
+        UnsupportedError: for one whose own numbers are not those of the definitions in it, read as one statement.
     """
     composition = tensor.composable.composition
     assert composition is not None, "others are made from the definition"
@@ -58,6 +61,11 @@ def composed_statement_of(tensor: DefinedTensor) -> tuple[Assignment, dict[str, 
     taken = {own.tensor, *(variable.name for variable in composition.variables)}
     target = Access(fresh_name("made", taken), composition.variables)
     done = compose_statement(Assignment(target, AssignOp.ASSIGN, own), {own.tensor: tensor.composable}, {})
+    if any(not leaf for _, _, leaf in done.operands):
+        raise UnsupportedError(
+            f"expected a definition that gives the same numbers as one statement, but got `{tensor.composable.text}`: "
+            "pass ms.tensor of the tensors by definition in it"
+        )
     operands = {new: tensor.composable.operands[leaf].value() for new, _, leaf in done.operands}
     return done.assignment, operands | {new: ones.value() for new, ones in done.ones}
 

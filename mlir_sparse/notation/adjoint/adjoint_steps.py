@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mlir_sparse.notation.adjoint.adjoint_values import Adjoint, AdjointStep, Helper, Placed
 from mlir_sparse.notation.adjoint.bound_variables import variables_of, with_each_bound_once, without_clashes
+from mlir_sparse.notation.adjoint.complex_values import is_complex
 from mlir_sparse.notation.adjoint.contributions import Contribution, Descent, times
 from mlir_sparse.notation.ast import (
     Access,
@@ -15,6 +16,7 @@ from mlir_sparse.notation.ast import (
     AssignOp,
     Binary,
     BinaryOp,
+    Call,
     Expr,
     Fold,
     IndexVar,
@@ -47,13 +49,19 @@ class _Builder:
         taken: set[str],
     ) -> None:
         self.statements, self.active, self.taken = statements, active, taken
-        self.sparse, self.complexes = sparse, complexes
+        self.sparse, self.complexes = sparse, set(complexes)
         self.helpers: dict[str, Helper] = {}
         self.again: list[AdjointStep] = []
         self.steps: list[AdjointStep] = []
         self.pending: dict[str, list[Contribution]] = {}
         self.reasons: dict[str, list[str]] = {}
         self.cotangent: dict[str, str] = {}
+
+    def name_cotangent(self, name: str, cotangent: str) -> None:
+        """Gives the cotangent of a tensor a name; that of complex numbers is complex."""
+        self.cotangent[name] = cotangent
+        if name in self.complexes:
+            self.complexes.add(cotangent)
 
     def differentiate(self, statement: Assignment) -> None:
         """Adds what a statement gives the tensors that it reads, once its target's cotangent is known."""
@@ -64,7 +72,7 @@ class _Builder:
         descent = Descent(
             statement,
             self.active,
-            target.tensor in self.complexes,
+            self.complexes,
             self.sparse.__contains__,
             lambda hint, node: self._temporary(hint, node, statement),
             lambda old, new, access: self._equal(old, new, access, statement),
@@ -132,6 +140,8 @@ class _Builder:
         self.steps.append(self._step(target, value, mask, ranges, name))
 
     def _step(self, target: Access, value: Expr, mask: Apply | None, ranges: _Ranges, name: str) -> AdjointStep:
+        if name not in self.complexes and is_complex(value, self.complexes):
+            value = Call("real", (_summed_inside(value, target, mask),))
         if mask is not None:
             value = replace(mask, arguments=(mask.arguments[0], value))
         core = Assignment(target, AssignOp.ASSIGN, value, ranges=tuple(dict.fromkeys(ranges)))
@@ -246,6 +256,18 @@ def _summed(value: Expr, indices: Sequence[IndexVar], mask: Apply | None) -> Exp
     return Reduce(ReduceOp.SUM, inner, value) if inner else value
 
 
+def _summed_inside(value: Expr, target: Access, mask: Apply | None) -> Expr:
+    """Returns the value of a step with the sum of each term written out, which a call around it would leave outside."""
+    match value:
+        case Binary(BinaryOp.ADD | BinaryOp.SUB, left, right):
+            return replace(value, left=_summed_inside(left, target, mask), right=_summed_inside(right, target, mask))
+        case Negate(operand):
+            return Negate(_summed_inside(operand, target, mask))
+    outside = {*target.indices, *(() if mask is None else free_indices(mask.arguments[0]))}
+    indices = tuple(index for index in free_indices(value) if index not in outside)
+    return Reduce(ReduceOp.SUM, indices, value) if indices else value
+
+
 def _is_product(node: Expr) -> bool:
     match node:
         case Binary(BinaryOp.MUL | BinaryOp.DIV, left, right):
@@ -280,18 +302,20 @@ def adjoint_of_steps(
     given = {made: cotangents[name] for name, made in outputs.items()}
     active = _between(statements, wanted)
     builder = _Builder(statements, active, sparse, complexes, taken)
-    builder.cotangent.update(given)
-    builder.cotangent.update({n: fresh_name(f"d{n}", taken) for n in wanted if n not in given})
+    for name, known in given.items():
+        builder.name_cotangent(name, known)
+    for name in (n for n in wanted if n not in given):
+        builder.name_cotangent(name, fresh_name(f"d{name}", taken))
     for statement in reversed(statements):
         name = statement.target.tensor
         if name not in builder.cotangent and name in active:
-            builder.cotangent[name] = fresh_name(f"d{name}", taken)
+            builder.name_cotangent(name, fresh_name(f"d{name}", taken))
         if name not in active:
             continue
         if name in given and builder.pending.get(name):  # a result that later statements read
             total = Access(given[name], statement.target.subscripts)
             builder.pending[name].append(Contribution(statement.target, total, (), None, statement))
-            builder.cotangent[name] = fresh_name(f"d{name}", taken)
+            builder.name_cotangent(name, fresh_name(f"d{name}", taken))
         if builder.flush(name) or name in given:
             builder.differentiate(statement)
     results = {name: builder.cotangent[name] for name in wanted if builder.flush(name)}

@@ -13,7 +13,8 @@ from typing import NoReturn
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import UnsupportedError
-from mlir_sparse.notation.adjoint.derivative_table import DERIVATIVES, HOLOMORPHIC, derivative
+from mlir_sparse.notation.adjoint.complex_values import is_complex, real_part
+from mlir_sparse.notation.adjoint.derivative_table import DERIVATIVES, HOLOMORPHIC, OF_PARTS, derivative
 from mlir_sparse.notation.ast import (
     Access,
     Apply,
@@ -66,7 +67,7 @@ class Descent:
     Args:
         statement: the statement, with explicit sums and each bound variable bound once.
         active: the tensors whose cotangents are wanted.
-        conjugate: whether numbers are complex: cotangents are then multiplied by conjugates.
+        complexes: the tensors of complex numbers, cotangents too: cotangents are multiplied by conjugates of these.
         is_sparse: whether a tensor stores some of its elements only.
         temporary: gives an expression a name, and returns the access that reads it.
         equal: returns an access that is 1 where two variables are equal, which an access runs over.
@@ -77,7 +78,7 @@ class Descent:
 
     statement: Assignment
     active: Collection[str]
-    conjugate: bool
+    complexes: Collection[str]
     is_sparse: Callable[[str], bool]
     temporary: Callable[[str, Expr], Access]
     equal: Callable[[IndexVar, IndexVar, Access], Access]
@@ -154,16 +155,20 @@ class Descent:
                 self.reasons.append(f"`{node}` is a truth value, constant nearly everywhere")
 
     def _conj(self, node: Expr) -> Expr:
-        if not self.conjugate or (isinstance(node, Literal) and not isinstance(node.value, complex)):
-            return node
-        return Call("conj", (node,))
+        if isinstance(node, Literal):
+            return Literal(node.value.conjugate())
+        return Call("conj", (node,)) if self._is_complex(node) else node
+
+    def _is_complex(self, node: Expr) -> bool:
+        return is_complex(node, self.complexes)
 
     def _at_call(self, node: Call, g: Expr, summed: tuple[IndexVar, ...], mask: Apply | None) -> None:
         known = DERIVATIVES[node.function]
         if known.reason:
             self._refuse(f"{node.function}, but {known.reason}", "leave it out of what is differentiated", node)
-        if self.conjugate and node.function not in HOLOMORPHIC:
-            self._refuse(f"{node.function} of complex numbers", "differentiate by real and imaginary parts", node)
+        if any(map(self._is_complex, node.arguments)) and node.function not in HOLOMORPHIC:
+            self._at_parts(node, g, summed, mask)
+            return
         if node.function == "pow" and isinstance(node.arguments[1], Literal):
             self._at_power(node, g, summed, mask)
             return
@@ -177,6 +182,17 @@ class Descent:
             else:
                 self._down(argument, term, summed, mask)
 
+    def _at_parts(self, node: Call, g: Expr, summed: tuple[IndexVar, ...], mask: Apply | None) -> None:
+        """Differentiates a function of the parts of a complex number."""
+        if node.function not in OF_PARTS:
+            way_out = "write it in conj, real, imag, abs, angle and sign"
+            self._refuse(f"{node.function} of complex numbers", way_out, node)
+        (argument,) = node.arguments
+        own = g if self._is_complex(node) else real_part(g, self.complexes)
+        term = derivative(node.function, 0, node.arguments, own, of_parts=True)
+        assert term is not None, "each has one"
+        self._down(argument, term, summed, mask)
+
     def _at_power(self, node: Call, g: Expr, summed: tuple[IndexVar, ...], mask: Apply | None) -> None:
         """Differentiates a constant power, without a logarithm or a quotient."""
         base, exponent = node.arguments
@@ -185,8 +201,9 @@ class Descent:
         if value == 0:
             self.reasons.append(f"`{node}` is constant")
             return
-        below = self._conj(base) if value == 2 else Call("pow", (self._conj(base), Literal(value - 1)))
-        whole = times(Literal(value), g)
+        factor = value.conjugate()
+        below = self._conj(base) if value == 2 else Call("pow", (self._conj(base), Literal(factor - 1)))
+        whole = times(Literal(factor), g)
         self._down(base, whole if value == 1 else times(whole, below), summed, mask)
 
     def _at_stored(self, node: Apply, g: Expr, summed: tuple[IndexVar, ...], mask: Apply | None) -> None:

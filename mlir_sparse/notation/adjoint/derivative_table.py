@@ -14,7 +14,7 @@ from mlir_sparse.notation.ast import Access, Expr
 from mlir_sparse.notation.notation_parser import parse
 from mlir_sparse.notation.rebuild import substitute
 
-__all__ = ["DERIVATIVES", "HOLOMORPHIC", "Derivative", "derivative"]
+__all__ = ["DERIVATIVES", "HOLOMORPHIC", "OF_PARTS", "Derivative", "derivative"]
 
 _OF_INTEGERS = "it is a function of integers"
 
@@ -83,7 +83,8 @@ DERIVATIVES: dict[str, Derivative] = {
     "cosh": _of("g * sinh(a)"),
     "tanh": _of("g * (1 - square(tanh(a)))"),
     "asinh": _of("g / sqrt(1 + square(a))"),
-    "acosh": _of("g / sqrt(square(a) - 1)"),
+    # One root of the product would have the other sign where the real part of a complex number is negative.
+    "acosh": _of("g / (sqrt(a - 1) * sqrt(a + 1))"),
     "atanh": _of("g / (1 - square(a))"),
     "erf": _of("1.1283791670955126 * g * exp(-square(a))"),
     # The quotient is 0/1 at zero, so that no NaN is left there.
@@ -128,6 +129,17 @@ HOLOMORPHIC = frozenset(
 )  # fmt: skip
 """Functions whose derivative of complex numbers is that of real ones."""
 
+OF_PARTS: dict[str, str] = {
+    "conj": "conj(g)",
+    "real": "g",
+    "imag": "1.0j * g",
+    "abs": "g * sign(a)",
+    "angle": "where(a == 0, 0, 1.0j * g / conj(where(a == 0, 1, a)))",
+    "sign": "where(a == 0, 0, (g - real(g * conj(sign(a))) * sign(a)) / abs(where(a == 0, 1, a)))",
+}
+"""Functions of the parts of complex numbers: what the argument gets, where a cotangent is the derivative of a loss by
+the real part plus 1j times that by the imaginary part, as in PyTorch. That of a real result is real."""
+
 _ARGUMENTS = "abc"
 
 
@@ -136,7 +148,9 @@ def _formula(text: str) -> Expr:
     return parse(f"result = {text}").value
 
 
-def derivative(function: str, argument: int, arguments: tuple[Expr, ...], cotangent: Expr) -> Expr | None:
+def derivative(
+    function: str, argument: int, arguments: tuple[Expr, ...], cotangent: Expr, of_parts: bool = False
+) -> Expr | None:
     """Returns the cotangent of an argument of a function; None where the function is constant in it.
 
     Args:
@@ -144,11 +158,12 @@ def derivative(function: str, argument: int, arguments: tuple[Expr, ...], cotang
         argument: which of its arguments.
         arguments: all of them.
         cotangent: that of the result.
+        of_parts: whether the function is one of the parts of a complex number, in OF_PARTS.
 
     >>> print(derivative("exp", 0, (Access("x"),), Access("dy")))
     dy * exp(x)
     """
-    text = DERIVATIVES[function].formulas[argument]
+    text = OF_PARTS[function] if of_parts else DERIVATIVES[function].formulas[argument]
     if text is None:
         return None
     values: dict[Access, Expr] = {Access("g"): cotangent}
