@@ -58,3 +58,19 @@ def test_words_of_grammars_are_names_of_results_too(name: str) -> None:
         parsed = ms.parse(text)
         assert isinstance(parsed, ms.Assignment)
         assert (parsed.target.tensor, parsed.op) == (name, op)
+
+
+@pytest.mark.parametrize(
+    "name", ["index", "computed", "result", "levels", "p", "part", "places", "converted", "selected"]
+)
+def test_words_that_the_plan_names_its_own_by_are_names_of_places(name: str) -> None:
+    rows, places = np.arange(9.0).reshape(3, 3), np.array([2, 0, 1])
+    given = {"S": ms.tensor(rows, "CSR"), name: places, "x": X[[0, 1, 1]]}
+    for text, want in {
+        f"y(i,j) = S({name}(i),j) + S({name}(i),j)": 2 * rows[places],
+        f"y(i) = exp(0.1 * S({name}(i),j) * x(j)) + exp(0.1 * S({name}(i),j) * x(j))":
+            2 * np.exp(0.1 * rows[places] * given["x"]).sum(axis=1),
+        f"y(i) = x({name}(i)) * x({name}(i))": given["x"][places] ** 2,
+    }.items():  # fmt: skip
+        operands = {one: given[one] for one in ms.parse(text).inputs}
+        np.testing.assert_allclose(ms.evaluate(text, tensors=operands, out="dense"), want, err_msg=text)

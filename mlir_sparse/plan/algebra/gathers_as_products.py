@@ -186,7 +186,8 @@ def _product(
         if isinstance(place, Access):
             column = IndexVar(generated_name(access.tensor, "p", taken))
             taken.add(column.name)
-            name = generated_name(access.tensor, place.tensor, selections)
+            # `S.index` alone would be the name of the vector that stands for a variable S as a value.
+            name = generated_name(access.tensor, f"{place.tensor}.selected", selections)
             selections[name] = _Selection(place.tensor, access.tensor, axis, column.name)
             factors.append(Access(name, (*place.indices, column)))
             subscripts[axis] = column
