@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from math import lcm
 from typing import Any
@@ -121,11 +122,12 @@ class _Pass:
         self._listed: dict[str, list[Any]] = {}
 
     def run(self, bounds: Sequence[int], done: int, total: int) -> None:
-        for (low, high), parts in self._read_ahead(bounds):
-            self._run_piece(low, high, bounds[-1], parts)
-            del parts  # before the part after the next is read
-            if self._stream.progress is not None:
-                self._stream.progress(done + high, total)
+        with self._sources() as given:
+            for (low, high), parts in self._read_ahead(bounds, given):
+                self._run_piece(low, high, bounds[-1], parts)
+                del parts  # before the part after the next is read
+                if self._stream.progress is not None:
+                    self._stream.progress(done + high, total)
         for own in self._one.statements:
             value = own.statement.value
             if value not in self._one.kept:
@@ -139,6 +141,16 @@ class _Pass:
                 array[...] = found
                 found = array
             self._stream.values[value] = found
+
+    @contextmanager
+    def _sources(self) -> Iterator[Mapping[str, Any]]:
+        """Yields what parts are taken of, by value; results count once this has ended, which checks what was read."""
+        values = {own.value_of(name) for own in self._one.statements for name in own.cut.parts} - self._made
+        with ExitStack() as passes:
+            yield {
+                value: passes.enter_context(given.one_pass()) if isinstance(given, TensorSource) else given
+                for value, given in ((value, self._stream.values[value]) for value in sorted(values))
+            }
 
     def _run_piece(self, low: int, high: int, extent: int, parts: Mapping[tuple[int, str], Any]) -> None:
         made: dict[str, Any] = {}
@@ -168,7 +180,9 @@ class _Pass:
             written[(slice(None),) * axis + (slice(low, high),)] = found
         return found
 
-    def _read_ahead(self, bounds: Sequence[int]) -> Iterator[tuple[tuple[int, int], Mapping[tuple[int, str], Any]]]:
+    def _read_ahead(
+        self, bounds: Sequence[int], given: Mapping[str, Any]
+    ) -> Iterator[tuple[tuple[int, int], Mapping[tuple[int, str], Any]]]:
         """Yields the parts of each piece; the next are read meanwhile."""
 
         def read(low: int, high: int) -> Mapping[tuple[int, str], Any]:
@@ -180,7 +194,7 @@ class _Pass:
                         continue
                     key = value, axis, *own.cut.part(name, low, high, own.extents)
                     if key not in known:
-                        known[key] = _part(self._stream.values[value], *key[1:])
+                        known[key] = _part(given[value], *key[1:])
                     found[number, name] = known[key]
             return found
 

@@ -93,8 +93,9 @@ class _ZarrArray:
     name: str
 
     def __call__(self, start: int, stop: int) -> Array:
-        array = _opened_zarr(self.path)[self.name]
-        return np.asarray(array[start:stop] if array.shape else array[()])
+        with refusing(self.path, f"a whole array {self.name}"):  # decoders raise anything for damaged chunks
+            array = _opened_zarr(self.path)[self.name]
+            return np.asarray(array[start:stop] if array.shape else array[()])
 
 
 @contextmanager

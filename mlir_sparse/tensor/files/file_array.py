@@ -55,6 +55,22 @@ class FileArray:
         """Returns the array with slices that are read at once."""
         return FileArray(self.read, self.shape, self.dtype, self.start, eager=True, shift=self.shift)
 
+    def unchecked(self) -> FileArray:
+        """Returns the array as the file has it, for estimates: no checksum is compared."""
+        return FileArray(getattr(self.read, "unchecked", self.read), self.shape, self.dtype, self.start)
+
+    def one_pass(self) -> FileArray:
+        """Returns the array for one pass that reads all of it in order, where its reader has a way for that."""
+        begun = getattr(self.read, "one_pass", None)
+        read = self.read if begun is None else begun()
+        return FileArray(read, self.shape, self.dtype, self.start, eager=self.eager, shift=self.shift)
+
+    def finish(self) -> None:
+        """Ends such a pass: what it read is checked, where its reader does that in the end."""
+        ended = getattr(self.read, "finish", None)
+        if ended is not None:
+            ended()
+
     def __len__(self) -> int:
         return self.shape[0]
 

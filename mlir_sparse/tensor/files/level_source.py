@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -36,12 +39,11 @@ class LevelSource(TensorSource):
 
     def __init__(self, name: str, stored: StoredLevels, axis: int | None) -> None:
         self.name = name
-        positions = tuple(pos.read_at_once() if isinstance(pos, FileArray) else pos for pos in stored.positions)
-        encoding = stored.encoding
+        self._keep(stored)
+        encoding, positions = stored.encoding, stored.positions
         if not encoding.pos_width:
             widths = [8 * array.dtype.itemsize for array in (*positions, *stored.coordinates) if array is not None]
             encoding = encoding.with_widths(widths[0] if widths else 32, widths[-1] if widths else 32)
-        self._stored, self._unread = replace(stored, positions=positions), stored
         self.shape, self.place = stored.shape, stored.place
         outer = [dim for dim in range(len(self.shape)) if self._between(0, 0, dim) is not None]
         if not outer or axis not in (None, *outer):
@@ -52,6 +54,22 @@ class LevelSource(TensorSource):
         self.axis = outer[0]
         self.unit = stored.encoding.block_of(self.axis)
         self.type = TensorType(stored.dtype, (None,) * len(self.shape), encoding)
+
+    def _keep(self, stored: StoredLevels) -> None:
+        positions = tuple(pos.read_at_once() if isinstance(pos, FileArray) else pos for pos in stored.positions)
+        self._stored, self._given = replace(stored, positions=positions), stored
+        self._unread = stored.each(lambda array: array.unchecked() if isinstance(array, FileArray) else array)
+
+    @contextmanager
+    def one_pass(self) -> Iterator[TensorSource]:
+        """Yields what reads the parts in one pass; arrays without checksums of blocks are checked when it ends."""
+        stored = self._given.each(lambda array: array.one_pass() if isinstance(array, FileArray) else array)
+        found = copy.copy(self)
+        found._keep(stored)
+        yield found
+        for array in stored.arrays:
+            if isinstance(array, FileArray):
+                array.finish()
 
     def __repr__(self) -> str:
         return self.name

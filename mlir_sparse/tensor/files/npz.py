@@ -4,7 +4,8 @@ CSR, CSC, BSR and COO matrices are written as SciPy writes csr, csc, bsr and coo
 is read. COO with a fill value is written as pydata/sparse writes it, whose coo and gcxs are read. Other storage has
 `encoding`, the attribute's text, `shape`, `element_type`, `positions_0`, `coordinates_0` and so on for the levels that
 have them, `values`, and `fill_value` where it is not zero. A part of a tensor that was cut has `part_of` too: its first
-coordinate in the whole, the one behind its last, and the extent.
+coordinate in the whole, the one behind its last, and the extent. Large arrays have checksums of their blocks beside
+them (`npz_members`), which others skip.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.create import from_entries, tensor
+from mlir_sparse.tensor.files.npz_members import write_members
 from mlir_sparse.tensor.files.stored_levels import StoredLevels, tensor_of_levels
 from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.tensor.level_storage import Array
@@ -183,7 +185,10 @@ def write_npz(
     arrays = _arrays_of(source) if fill is None else _arrays_beside(source, fill)
     if place is not None:
         arrays["part_of"] = np.array(place)
-    (np.savez_compressed if compressed else np.savez)(file, **arrays)
+    if compressed:
+        np.savez_compressed(file, **arrays)
+    else:
+        write_members(file, arrays)
 
 
 def _arrays_beside(source: SparseTensor, fill: np.generic) -> dict[str, Any]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise
 from numbers import Integral
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, ExtentError, FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
@@ -24,11 +23,12 @@ from mlir_sparse.tensor.files.npz import check_zero_fill, is_npz, levels_of
 from mlir_sparse.tensor.files.npz_members import members_of
 from mlir_sparse.tensor.files.parquet_source import ParquetSource, is_parquet
 from mlir_sparse.tensor.files.read_write import is_read_in_blocks, read
+from mlir_sparse.tensor.files.source_parts import parts_of
 from mlir_sparse.tensor.files.split_text import split
-from mlir_sparse.tensor.files.tensor_source import TensorSource, check_places, read_part
+from mlir_sparse.tensor.files.tensor_source import TensorSource
 from mlir_sparse.tensor.files.text_source import TextSource, is_in_order, storage_of
 from mlir_sparse.tensor.files.text_stream import is_compressed
-from mlir_sparse.tensor.level_ranges import joined_along, part_between
+from mlir_sparse.tensor.level_ranges import part_between
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.given_arguments import path_of
 
@@ -117,68 +117,6 @@ class _CutText(TensorSource):
         return self.path
 
 
-class _Parts(TensorSource):
-    """Tensors that follow one another along a dimension."""
-
-    def __init__(self, parts: Sequence[TensorSource]) -> None:
-        first = parts[0]
-        self._parts, self.axis, self.type, self.unit = list(parts), first.axis, first.type, first.unit
-        for number, part in enumerate(parts):
-            others = part.shape[: self.axis] + part.shape[self.axis + 1 :]
-            if others != first.shape[: self.axis] + first.shape[self.axis + 1 :]:
-                raise ExtentError(
-                    f"expected parts of shapes like {first.shape}, but got {part.shape} for part {number}, {part!r}"
-                )
-            if _without_widths(part.type) != _without_widths(first.type) or part.axis != first.axis:
-                raise DTypeError(
-                    f"expected parts of one type, {first.type}, cut along dimension {first.axis}, but got {part.type} "
-                    f"along {part.axis} for part {number}, {part!r}"
-                )
-        self.type = _widest([part.type for part in parts])
-        self.reads_ranges = all(part.reads_ranges for part in parts)
-        self._starts = [0, *accumulate(part.shape[self.axis] for part in parts)]
-        self.shape = (*first.shape[: self.axis], self._starts[-1], *first.shape[self.axis + 1 :])
-
-    def _pieces(self, low: int, high: int) -> list[tuple[TensorSource, int, int]]:
-        at = max(0, bisect_right(self._starts, low) - 1)
-        found: list[tuple[TensorSource, int, int]] = []
-        for number in range(min(at, len(self._parts) - 1), len(self._parts)):
-            start, stop = self._starts[number], self._starts[number + 1]
-            if start >= high and found:
-                break
-            found.append((self._parts[number], max(low, start) - start, min(high, stop) - start))
-        return found
-
-    def read(self, low: int, high: int) -> SparseTensor:
-        self._check_range(low, high)
-        read = [read_part(part, begin, max(begin, end)) for part, begin, end in self._pieces(low, high)]
-        joined = joined_along(read, self.axis)
-        if joined is None:  # parts that begin inside of blocks
-            joined = tensor(np.concatenate(read, self.axis), self.type.encoding)
-        wide = self.type.encoding
-        return joined if wide is None or joined.encoding == wide else joined.convert(wide)
-
-    def nbytes_between(self, low: int, high: int) -> int:
-        return sum(part.nbytes_between(begin, max(begin, end)) for part, begin, end in self._pieces(low, high))
-
-    def bounds(self, limit: int) -> list[int]:
-        ends = [
-            [start + end for end in part.bounds(limit)] for start, part in zip(self._starts, self._parts, strict=False)
-        ]
-        merged = sorted({bound for part in ends for bound in part})
-        kept, size = [merged[0]], 0
-        for low, high in pairwise(merged):  # small parts are read together
-            own = self.nbytes_between(low, high)
-            if low != kept[-1] and size + own > limit:
-                kept.append(low)
-                size = 0
-            size += own
-        return [*kept, merged[-1]] if len(merged) > 1 else [0, self.shape[self.axis]]
-
-    def __repr__(self) -> str:
-        return f"{len(self._parts)} parts from {self._parts[0]!r} on"
-
-
 class _Function(TensorSource):
     """What a user's function reads."""
 
@@ -222,6 +160,7 @@ def source(
     nbytes: int | None = None,
     group: str | None = None,
     columns: Sequence[str] | None = None,
+    checksums: bool = True,
 ) -> TensorSource:
     """Returns a tensor that is read in parts, for `stream`, without reading it.
 
@@ -245,6 +184,9 @@ cut into files in the folder for temporary files first |
         nbytes: about how many bytes all of a function's parts have together.
         group: the group in an HDF5 file or a Zarr store, where several are tensors.
         columns: the columns of a Parquet file with coordinates and, last, the values; all in order by default.
+        checksums: False to read ranges of an `.npz` file unchecked where it has no checksums of blocks, as `write` adds
+            them. By default each process reads an array of it once in full before its first range, unless all of it is
+            read anyway, as by `stream`.
 
     Raises:
         FileFormatError: for files that hold no tensor.
@@ -257,26 +199,47 @@ cut into files in the folder for temporary files first |
     >>> rows.read(2, 4).to_numpy().argmax(axis=1).tolist(), rows.bounds(200)
     ([2, 3], [0, 3, 6])
     """
-    if isinstance(given, TensorSource):
-        return given
+    told = _Told(along, shape, group, columns, None if checksums else False)
     library = _library(given)
     if callable(given) and not isinstance(given, SparseTensor) and not library:
-        _refuse(("group", group), ("columns", columns), to="files")
+        told.refuse("group", "columns", "checksums", to="files")
         return _of_function(given, shape, type, 0 if along is None else along, nbytes)
     _refuse(("type", type), ("nbytes", nbytes), to="a function that reads parts")
+    return _of_parts_or_whole(given, told, library)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the caller said of a source, as `source` has it; None for what was not said."""
+
+    along: int | None
+    shape: Sequence[int] | None
+    group: str | None
+    columns: Sequence[str] | None
+    checksums: bool | None
+
+    def refuse(self, *names: str, to: str) -> None:
+        """Raises OperandError for those of some arguments that were given."""
+        _refuse(*((name, getattr(self, name)) for name in names), to=to)
+
+
+def _of_parts_or_whole(given: Any, told: _Told, library: str) -> TensorSource:
+    if isinstance(given, TensorSource):
+        told.refuse("shape", "group", "columns", "checksums", to="what is no source yet")
+        if told.along not in (None, given.axis):
+            raise OperandError(f"expected parts along {given.axis}, as {given!r} has them, but got along={told.along}")
+        return given
     if isinstance(given, SparseTensor):
-        _refuse(("shape", shape), ("group", group), ("columns", columns), to="files")
-        return _Resident(given, _outermost(given) if along is None else along)
+        told.refuse("shape", "group", "columns", "checksums", to="files")
+        return _Resident(given, _outermost(given) if told.along is None else told.along)
     if is_sparse_source(given):
-        return source(tensor(given), along=along, shape=shape, group=group, columns=columns)
+        return _of_parts_or_whole(tensor(given), told, "")
     if isinstance(given, Sequence) and not isinstance(given, str):
-        parts = [source(part, along=along, shape=shape, group=group, columns=columns) for part in given]
-        return _of_parts(parts)
+        return parts_of([_of_parts_or_whole(part, told, _library(part)) for part in given])
     if library:
         name, group = _place_in(given, library)
-    else:
-        name = path_of(given)
-    return _of_file(name, along, shape, group, columns)
+        return _of_file(name, replace(told, group=group))
+    return _of_file(path_of(given), told)
 
 
 def _refuse(*arguments: tuple[str, object], to: str) -> None:
@@ -298,20 +261,21 @@ def _place_in(given: Any, library: str) -> tuple[str, str]:
     return str(given.store), given.path
 
 
-def _of_file(
-    name: str, along: int | None, shape: Sequence[int] | None, group: str | None, columns: Sequence[str] | None
-) -> TensorSource:
+def _of_file(name: str, told: _Told) -> TensorSource:
+    along = told.along
     if is_parquet(name):
-        _refuse(("group", group), to="HDF5 files and Zarr stores")
-        return ParquetSource(name, 0 if along is None else along, shape, columns)
-    _refuse(("shape", shape), ("columns", columns), to="functions and Parquet files")
+        told.refuse("group", to="HDF5 files and Zarr stores")
+        told.refuse("checksums", to=".npz files")
+        return ParquetSource(name, 0 if along is None else along, told.shape, told.columns)
+    told.refuse("shape", "columns", to="functions and Parquet files")
     if is_zarr(name) or (not os.path.isdir(name) and is_hdf5(name)):
-        label, stored = levels_in_groups(name, group)
+        told.refuse("checksums", to=".npz files")
+        label, stored = levels_in_groups(name, told.group)
         return LevelSource(label, stored, along)
-    _refuse(("group", group), to="HDF5 files and Zarr stores")
+    told.refuse("group", to="HDF5 files and Zarr stores")
     if os.path.isdir(name):
         names = _in_order(os.listdir(name))
-        parts = [source(os.path.join(name, part), along=along) for part in names]
+        parts = [_of_file(os.path.join(name, part), told) for part in names]
         of_split = all(map(_OF_SPLIT.fullmatch, names))
         if parts and of_split and all(part.place is None for part in parts):
             raise FileFormatError(
@@ -319,9 +283,9 @@ def _of_file(
                 "but got those of an older version, of which one may be missing without a trace: cut the text anew, or "
                 "give the files as a list, in order"
             )
-        return _of_parts(parts, whole=True, of=f"{name}: ")
+        return parts_of(parts, whole=True, of=f"{name}: ")
     if is_npz(name):
-        members = members_of(name)
+        members = members_of(name, checked=told.checksums is None)
         check_zero_fill(name, members)
         found = levels_of(name, members)
         if found is None or found.encoding.batch_rank:
@@ -330,6 +294,7 @@ def _of_file(
                 "write the tensor in CSR"
             )
         return LevelSource(name, found, along)
+    told.refuse("checksums", to=".npz files")
     axis = 0 if along is None else along
     return _of_text(name, axis) if is_read_in_blocks(name) else _WholeFile(name, axis)
 
@@ -353,23 +318,6 @@ def _in_order(names: Sequence[str]) -> list[str]:
 
 def _numbered(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
-
-
-def _of_parts(parts: Sequence[TensorSource], *, whole: bool = False, of: str = "") -> TensorSource:
-    if not parts:
-        raise OperandError(f"{of}expected one part or more, but got none")
-    check_places(parts, whole=whole)
-    return parts[0] if len(parts) == 1 else _Parts(parts)
-
-
-def _without_widths(kind: TensorType) -> TensorType:
-    return kind if kind.encoding is None else replace(kind, encoding=kind.encoding.with_widths(0, 0))
-
-
-def _widest(kinds: Sequence[TensorType]) -> TensorType:
-    encodings = [kind.encoding for kind in kinds if kind.encoding is not None]
-    widths = (max(one.pos_width for one in encodings), max(one.crd_width for one in encodings))
-    return replace(kinds[0], encoding=encodings[0].with_widths(*widths))
 
 
 def _outermost(whole: SparseTensor) -> int:

@@ -76,7 +76,7 @@ class ParquetSource(TensorSource):
         if not files:
             raise FileFormatError(f"{name}: expected Parquet files in the folder, but got none")
         with _named(name):
-            opened = [(path, parquet.ParquetFile(path)) for path in files]
+            opened = [(path, _opened(parquet, path)) for path in files]
             self._columns, value = _columns(opened[0][1].schema_arrow, columns)
             rank = len(self._columns) - 1
             if not 0 <= axis < rank:
@@ -123,11 +123,18 @@ class ParquetSource(TensorSource):
         return (group for group in self._groups if group.rows and group.low < high and group.high >= low)
 
     def _entries(self, group: _RowGroup, low: int, high: int) -> list[Array]:
-        file = _package(self.name).ParquetFile(group.path)
+        file = _opened(_package(self.name), group.path)
         table = file.read_row_group(group.number, columns=self._columns, use_threads=False)
         if any(table[column].null_count for column in self._columns):
             raise FileFormatError(f"expected numbers in row group {group.number} of {group.path}, but got nulls")
         arrays: list[Array] = [table[column].to_numpy() for column in self._columns]
+        own = arrays[self.axis]
+        if own.size != group.rows or (own.size and not group.low <= own.min() <= own.max() <= group.high):
+            raise FileFormatError(
+                f"expected {group.rows} rows with {self._columns[self.axis]} from {group.low} to {group.high} in row "
+                f"group {group.number} of {group.path}, by its head, but got {own.size} rows, "
+                f"{own.min(initial=group.high)} to {own.max(initial=group.low)}: the file is damaged"
+            )
         if group.low >= low and group.high < high:
             return arrays
         kept = (arrays[self.axis] >= low) & (arrays[self.axis] < high)
@@ -135,6 +142,10 @@ class ParquetSource(TensorSource):
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _opened(parquet: Any, path: str) -> Any:
+    return parquet.ParquetFile(path, page_checksum_verification=True)  # of files that have them
 
 
 def _package(name: str) -> Any:
@@ -197,7 +208,7 @@ def _bounds(path: str, file: Any, columns: Sequence[str]) -> list[list[tuple[int
         for column in columns:
             if column not in places:
                 raise FileFormatError(f"{path}: expected the column {column}, but got {listed(list(places))}")
-            told = group.column(places[column]).statistics
+            told = _statistics(path, file, group.column(places[column]), places[column])
             if told is None or not told.has_min_max:
                 if group.num_rows == 0:
                     ends.append((0, -1))
@@ -210,6 +221,13 @@ def _bounds(path: str, file: Any, columns: Sequence[str]) -> list[list[tuple[int
                 raise FileFormatError(f"{path}: expected coordinates from 0 in {column}, but got {ends[-1][0]}")
         found.append(ends)
     return found
+
+
+def _statistics(path: str, file: Any, chunk: Any, place: int) -> Any:
+    wanted = file.schema.column(place).physical_type
+    if chunk.physical_type != wanted:  # Arrow ends the process at statistics of another type
+        raise FileFormatError(f"{path}: expected a column of {wanted}, but got one of {chunk.physical_type}")
+    return chunk.statistics
 
 
 def _shape(file: Any, given: Sequence[int] | None, greatest: Sequence[int]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -53,11 +54,15 @@ class StoredLevels:
 
     def in_memory(self) -> StoredLevels:
         """Returns the levels with all arrays read."""
+        return self.each(np.asarray)
+
+    def each(self, function: Callable[[Any], Any]) -> StoredLevels:
+        """Returns the levels with what a function makes of each array."""
         positions, coordinates = (
-            tuple(one if one is None else np.asarray(one) for one in arrays)
+            tuple(one if one is None else function(one) for one in arrays)
             for arrays in (self.positions, self.coordinates)
         )
-        return replace(self, positions=positions, coordinates=coordinates, values=np.asarray(self.values))
+        return replace(self, positions=positions, coordinates=coordinates, values=function(self.values))
 
 
 def tensor_of_levels(stored: StoredLevels) -> SparseTensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, OperandError, SourceError, SparseError, TooLargeError
@@ -62,6 +63,17 @@ class TensorSource(ABC):
     @abstractmethod
     def nbytes_between(self, low: int, high: int) -> int:
         """Returns the bytes of the part between two coordinates, without reading it."""
+
+    @contextmanager
+    def one_pass(self) -> Iterator[TensorSource]:
+        """Yields what reads the parts in one pass, one behind the other.
+
+        Parts may be checked in the end only: nothing that was made of them is to be used before.
+
+        Raises:
+            FileFormatError: at the end, for bytes that are not those that were written.
+        """
+        yield self
 
     def bounds(self, limit: int) -> list[int]:
         """Returns where parts of at most so many bytes begin, and the extent.
