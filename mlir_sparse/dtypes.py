@@ -118,8 +118,8 @@ class DType(_Row):
     __match_args__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        if name not in _TABLE:
-            raise _refused(repr(name))
+        if not isinstance(name, str) or name not in _TABLE:
+            raise _refused(f"{name!r}: DType.of takes other spellings")
         vars(self).update(vars(_TABLE[name]), mlir=_TABLE[name].mlir or name)
 
     def __eq__(self, other: object) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import mlir_sparse as ms
 from dialect_tests.encoding import mlir_reference as mlir
+from mlir_sparse.affine import Dim
 from mlir_sparse.dtypes import DTYPES, DType
-from mlir_sparse.encoding import TensorType, encoding
+from mlir_sparse.encoding import Encoding, LevelFormat, LevelProperty, LevelSpec, LevelType, TensorType, encoding
 from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, RankError, UnknownPresetError
 
 
@@ -90,3 +93,40 @@ def test_the_constructor_checks() -> None:
     with pytest.raises(RankError, match="tensor of rank 2"):
         TensorType(DType("f64"), (3,), encoding("CSR"))
     assert TensorType(DType("f64"), (0, 3), encoding("CSR")).is_sparse
+
+
+def test_types_are_made_of_what_names_their_parts() -> None:
+    wanted = TensorType(DType("f64"), (3, None), encoding("CSR"))
+    assert TensorType("f64", [np.int64(3), None], "CSR") == wanted
+    assert TensorType(np.float64, (3, None), encoding("CSR").to_text()) == wanted
+    assert TensorType(float, ()) == TensorType(DType("f64"), ())
+    for parts, error in (
+        (("f65", (3,)), ms.DTypeError),
+        (("f64", 3), ms.OperandError),
+        (("f64", (3.5,)), ms.OperandError),
+        (("f64", (3,), "CSR"), ms.RankError),
+        (("f64", (3, 3), "CSX"), ms.UnknownPresetError),
+        (("f64", (3, 3), 5), ms.OperandError),
+    ):
+        with pytest.raises(error):
+            TensorType(*parts)
+
+
+def test_levels_and_encodings_are_made_of_what_names_their_parts() -> None:
+    level = LevelSpec(Dim(0), LevelType(LevelFormat.COMPRESSED, (LevelProperty.NONUNIQUE,)))
+    assert LevelSpec(Dim(0), LevelType("compressed", "nonunique")) == level
+    assert LevelSpec(Dim(0), "dense").type == LevelType(LevelFormat.DENSE)
+    assert Encoding(["i"], [LevelSpec(Dim(0), "dense")]) == encoding("(i) -> (i : dense)")
+    for made in (
+        lambda: LevelType("compresed"),
+        lambda: LevelType([]),
+        lambda: LevelType("compressed", ("unique",)),
+        lambda: LevelSpec("i", "dense"),
+        lambda: Encoding("ij", (level,)),
+        lambda: Encoding(("i",), ["i : dense"]),
+        lambda: Encoding(("i",), (level,), [0]),
+    ):
+        with pytest.raises(ms.EncodingError):
+            made()
+    with pytest.raises(ms.DTypeError, match=r"DType\.of"):
+        DType("float64")

@@ -22,7 +22,7 @@ from mlir_sparse.encoding.level_space import LevelSpace, level_space
 from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.unsupported_by_dialect import foreign_reason, is_native
-from mlir_sparse.encoding.verify import Draft, first_fault
+from mlir_sparse.encoding.verify import Draft, checked_levels, checked_slices, first_fault
 from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
 from mlir_sparse.text.shown_text import PrintedValue
 
@@ -73,16 +73,16 @@ class Encoding(PrintedValue):
     _derived: dict[object, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        maps = tuple(self.levels), tuple(self.slices)
-        values = self.implicit_val, self.lvl_to_dim_given
-        draft = Draft(len(self.dim_names), *maps, self.pos_width, self.crd_width, *values, len(self.symbol_names))
-        fault = first_fault(draft)
-        if fault is not None:
+        levels, slices = checked_levels(self.dim_names, self.levels), checked_slices(self.slices)
+        ranks, values = (len(self.dim_names), len(self.symbol_names)), (self.implicit_val, self.lvl_to_dim_given)
+        draft = Draft(ranks[0], levels, slices, self.pos_width, self.crd_width, *values, ranks[1])
+        if (fault := first_fault(draft)) is not None:
             raise EncodingError(fault.message)
         # Slices exist for all dimensions or none: MLIR gives the other dimensions the whole slice.
-        slices = tuple(s or DimSlice() for s in self.slices) if any(self.slices) else ()
-        object.__setattr__(self, "slices", slices)
-        object.__setattr__(self, "_ranks", (len(self.dim_names), len(self.symbol_names)))
+        slices = tuple(one or DimSlice() for one in slices) if any(slices) else ()
+        own = {"dim_names": tuple(self.dim_names), "levels": levels, "slices": slices, "_ranks": ranks}
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:

@@ -9,13 +9,18 @@ from mlir_sparse.affine import AffineExpr, Dim
 from mlir_sparse.affine.integer_form import Atom, Digit, Form, form_of
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.level_type import LevelType
+from mlir_sparse.errors import EncodingError
+from mlir_sparse.text.given_arguments import shown
 
 __all__ = ["LevelSpec", "block_along"]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelSpec:
-    """A level: its expression over the dimensions, its type, and its name if it has one.
+    """A level: its expression over the dimensions, its type or the word of its format, and its name if it has one.
+
+    Raises:
+        EncodingError: for an expression or a type that is none.
 
     >>> from mlir_sparse.affine import Dim
     >>> from mlir_sparse.encoding.level_type import LevelFormat
@@ -26,6 +31,17 @@ class LevelSpec:
     expr: AffineExpr
     type: LevelType
     name: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        expr: object = self.expr  # callers without a type checker pass anything, here and below
+        if not isinstance(expr, AffineExpr):
+            raise EncodingError(
+                f"expected an affine expression such as Dim(0) for a level, but got {shown(expr)}: "
+                "write levels as text for ms.encoding, such as '(i, j) -> (i : dense, j : compressed)'"
+            )
+        kind: object = self.type
+        if not isinstance(kind, LevelType):
+            object.__setattr__(self, "type", LevelType(kind))  # type: ignore[arg-type]
 
     @property
     def terms(self) -> tuple[tuple[Atom, int], ...]:

@@ -7,6 +7,8 @@ the dialect lacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
+from typing import TypeVar
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.coordinate_interval import Interval
@@ -14,8 +16,12 @@ from mlir_sparse.encoding.level_format import LEVEL_FUNCTIONS, LevelFormat
 from mlir_sparse.encoding.levels.level_functions import Brackets, LevelFunctions, Promise
 from mlir_sparse.encoding.levels.level_loops import LevelLoop
 from mlir_sparse.encoding.levels.level_property import LevelProperty
+from mlir_sparse.errors import EncodingError
+from mlir_sparse.text.given_arguments import several_of, shown
 
 __all__ = ["LevelFormat", "LevelProperty", "LevelType"]
+
+Member = TypeVar("Member", bound=Enum)
 
 # Properties print in the order of the dialect's own printer.
 _PROPERTY_ORDER = tuple(LevelProperty)
@@ -26,11 +32,17 @@ class LevelType:
     """A level format with its properties.
 
     Args:
-        format: the level format.
-        properties: `nonunique`, `nonordered`, `soa`.
+        format: the level format, or its word.
+        properties: `nonunique`, `nonordered`, `soa`: their words, or members of `LevelProperty`.
         n: the number of coordinates in each group of m, for `structured[n, m]` only.
         m: the size of a group, likewise.
         interval: the coordinates of `dense[low, high]` and `range[low, high]`.
+
+    Raises:
+        EncodingError: for a format or a property that does not exist.
+
+    >>> print(LevelType("compressed", ("nonunique",)))
+    compressed(nonunique)
     """
 
     format: LevelFormat
@@ -40,7 +52,15 @@ class LevelType:
     interval: Interval | None = None
 
     def __post_init__(self) -> None:
-        ordered = tuple(p for p in _PROPERTY_ORDER if p in self.properties)
+        word: object = self.format  # callers without a type checker pass anything
+        if not isinstance(word, LevelFormat):
+            object.__setattr__(self, "format", _member(LevelFormat, word, "a level format"))
+        given: Sequence[object] = self.properties
+        if isinstance(given, str | LevelProperty):
+            given = (given,)
+        if given:
+            given = [_member(LevelProperty, one, "a level property") for one in several_of(given, "level properties")]
+        ordered = tuple(p for p in _PROPERTY_ORDER if p in given)
         object.__setattr__(self, "properties", ordered)
 
     @property
@@ -107,3 +127,14 @@ class LevelType:
 
     def __str__(self) -> str:
         return self.to_text()
+
+
+def _member(words: type[Member], given: object, what: str) -> Member:
+    """Returns the member of an enumeration that is given, itself or as its word."""
+    if isinstance(given, words):
+        return given
+    try:
+        return words(given)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in words)
+        raise EncodingError(f"expected {what} of {known}, but got {shown(given)}") from None

@@ -17,7 +17,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.presets import canonical_name
 from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, RankError, SparseError
 from mlir_sparse.text.cursor import Cursor
-from mlir_sparse.text.given_arguments import text_of
+from mlir_sparse.text.given_arguments import integer_of, several_of, text_of
 from mlir_sparse.text.lexer import TokenKind
 from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source, Span
@@ -27,22 +27,27 @@ __all__ = ["TensorType"]
 # MLIR's form of sizes and element type; MLIR's lexer also treats `10x20xf64` specially.
 _MLIR_HEAD = re.compile(r"\s*tensor<(?P<sizes>(?:(?:\?|[0-9]{1,18})x)*)(?P<dtype>complex<\w+>|\w+)\s*(?P<comma>,)?")
 
+# What a shape has that needs no conversion.
+_SIZES = {int, type(None)}
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType(PrintedValue):
     """The type of a tensor.
 
     Args:
-        dtype: the element type.
+        dtype: the element type, or what `DType.of` takes for one.
         shape: the size of each dimension; None if known only at run time.
-        encoding: its encoding; None for a dense row-major array.
+        encoding: its encoding, or what `encoding` takes for one; None for a dense row-major array.
 
     Raises:
+        DTypeError: for an element type that does not exist.
+        OperandError: for a shape that is no sequence of integers and None.
         RankError: for an encoding of another rank.
         EncodingError: for explicit and implicit values of another element type.
 
-    >>> print(TensorType.parse("f64[1000,?] CSR"))
-    f64[1000,?] CSR
+    >>> print(TensorType.parse("f64[1000,?] CSR"), TensorType("f64", (1000, None), "CSR"), sep="; ")
+    f64[1000,?] CSR; f64[1000,?] CSR
     >>> TensorType.parse("f32[?]").mlir_text()
     'tensor<?xf32>'
     """
@@ -65,11 +70,19 @@ class TensorType(PrintedValue):
         object.__setattr__(self, "_hash", None)  # each process hashes text otherwise
 
     def __post_init__(self) -> None:
+        dtype: Any = self.dtype  # callers without a type checker pass anything
+        if not isinstance(dtype, DType):
+            object.__setattr__(self, "dtype", DType.of(dtype))
+        if type(self.shape) is not tuple or not set(map(type, self.shape)) <= _SIZES:
+            object.__setattr__(self, "shape", _sizes_of(self.shape))
         for size in self.shape:
             if size is not None and size < 0:
                 raise RankError(f"expected sizes of 0 or more, but got {size}")
         if self.encoding is None:
             return
+        encoding: Any = self.encoding
+        if not isinstance(encoding, Encoding):
+            object.__setattr__(self, "encoding", as_encoding(encoding, rank=self.rank))
         self.encoding.check_rank(self.rank)
         for word, value in (("explicit", self.encoding.explicit_val), ("implicit", self.encoding.implicit_val)):
             if value is not None and value.type != self.dtype.mlir:
@@ -142,6 +155,12 @@ class TensorType(PrintedValue):
         sizes = ",".join("?" if size is None else str(size) for size in self.shape)
         head = f"{self.dtype}[{sizes}]"
         return head if self.encoding is None else f"{head} {_storage_text(self.encoding, self.rank)}"
+
+
+def _sizes_of(shape: object) -> tuple[int | None, ...]:
+    """Returns a shape that is given in other types than Python's own."""
+    sizes = several_of(shape, "a shape as several sizes, such as (1000, None)")
+    return tuple(None if size is None else integer_of(size, "a size") for size in sizes)
 
 
 def _storage_text(encoding: Encoding, rank: int) -> str:

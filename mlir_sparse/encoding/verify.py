@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from mlir_sparse.affine import AffineBinary, AffineMap, AffineOp, Constant, Dim
 from mlir_sparse.classes import dataclass
@@ -20,8 +21,10 @@ from mlir_sparse.encoding.levels.level_functions import Assembly, Brackets
 from mlir_sparse.encoding.levels.level_property import LevelProperty
 from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.unsupported_by_dialect import are_native
+from mlir_sparse.errors import EncodingError
+from mlir_sparse.text.given_arguments import several_of, shown
 
-__all__ = ["EncodingFault", "first_fault", "level_type_fault"]
+__all__ = ["EncodingFault", "checked_levels", "checked_slices", "first_fault", "level_type_fault"]
 
 _WIDTHS = (0, 8, 16, 32, 64)
 
@@ -55,6 +58,35 @@ class Draft:
     @property
     def dim_to_lvl(self) -> AffineMap:
         return AffineMap(self.dim_rank, self.num_symbols, tuple(level.expr for level in self.levels))
+
+
+def checked_levels(dim_names: Sequence[str], levels: Sequence[LevelSpec]) -> tuple[LevelSpec, ...]:
+    """Returns the levels of an encoding that code makes, not a parser.
+
+    Raises:
+        EncodingError: for names of dimensions that are no text, and for levels that are no `LevelSpec`.
+    """
+    _all_of((str,), dim_names, "a name as text for each dimension")
+    return _all_of((LevelSpec,), levels, "a LevelSpec for each level")
+
+
+def checked_slices(slices: Sequence[DimSlice | None]) -> tuple[DimSlice | None, ...]:
+    """Returns its slices, likewise.
+
+    Raises:
+        EncodingError: for slices that are neither a `DimSlice` nor None.
+    """
+    return _all_of((DimSlice, type(None)), slices, "a DimSlice or None for each dimension")
+
+
+def _all_of(kinds: tuple[type, ...], given: Sequence[Any], what: str) -> tuple[Any, ...]:
+    found = given if type(given) is tuple else () if isinstance(given, str) else tuple(several_of(given, what))
+    if isinstance(given, str) or not all(isinstance(one, kinds) for one in found):
+        raise EncodingError(
+            f"expected {what}, but got {shown(given)}: ms.encoding makes an encoding of text, "
+            "such as '(i, j) -> (i : dense, j : compressed)'"
+        )
+    return found
 
 
 @lru_cache(maxsize=1024)
