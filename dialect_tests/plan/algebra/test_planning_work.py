@@ -288,6 +288,22 @@ def test_plans_for_other_data_begin_with_the_same_forms(text: str, monkeypatch: 
     assert looked_at != []
 
 
+def test_sums_inside_of_functions_are_parts_of_a_form_that_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = with_explicit_sums(parse("y(i) = A(i,j) * exp(sum(k : B(j,k) * tanh(sum(l : C(k,l) * x(l)))))"))
+    facts = {**dict.fromkeys("ABC", SQUARE), "x": VECTOR}
+    assert kept_form(statement, cancels=False) is not None
+    looked_at = recorded(monkeypatch, NormalForm, "of")
+    found = choose_rewriting(statement, facts, always=True)
+    assert looked_at == []
+    assert found is not None
+    assert [str(part.value) for part in found.parts] == [
+        "sum(l : C(k,l) * x(l))",
+        "tanh(y.part(k))",
+        "sum(k : B(j,k) * y.part.2(k))",
+        "exp(y.part.3(j))",
+    ]
+
+
 def test_accesses_know_their_variables() -> None:
     gathered = Access("A", (Access("P", (ROW,)), COL, COL, AffineSubscript(((2, DEEP), (1, ROW)), 1)))
     assert gathered.indices == (ROW, COL, DEEP)

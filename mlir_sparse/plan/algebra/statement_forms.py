@@ -6,20 +6,44 @@ They depend on its text alone, so that they are found once, and a plan for other
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.notation import Access, Assignment, Expr, IndexVar
+from mlir_sparse.notation import Access, Assignment, Expr, IndexVar, children, rebuild
 from mlir_sparse.plan.algebra.algebra_rules import AlgebraRule
 from mlir_sparse.plan.algebra.common_factors import factored
 from mlir_sparse.plan.algebra.equal_terms import with_equal_terms_joined
-from mlir_sparse.plan.algebra.normal_form import NoNormalFormError, NormalForm, ProductTerm, Sum, expression_of
+from mlir_sparse.plan.algebra.normal_form import (
+    Computed,
+    Factor,
+    NoNormalFormError,
+    NormalForm,
+    Opaque,
+    ProductTerm,
+    Sum,
+    expression_of,
+)
 
-__all__ = ["OpenedForm", "kept_form", "keyed_sums", "new_sums", "opened_form", "unseen"]
+__all__ = ["OpenedForm", "kept_form", "keyed_sums", "new_sums", "opened_form", "unseen", "with_parts"]
 
 # Sums of products, by what they have in common with those that differ in the order of terms and factors alone.
 _Keyed = tuple[object, tuple[ProductTerm, ...]]
+
+
+class Closing(NamedTuple):
+    """A sum inside of a function.
+
+    Args:
+        terms: the products.
+        computed: says which element type the function computes in.
+        value: the sum as the function reads it: this object, and no equal one.
+    """
+
+    terms: tuple[ProductTerm, ...]
+    computed: Computed
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +53,7 @@ class OpenedForm:
     Args:
         terms: the products.
         joined: the products without equal ones.
-        inside: those in sums inside of functions.
+        closings: the sums inside of functions, inner ones first.
         renamed: by new names the variables of the text.
         rules: the rules that were used.
         joins: whether there are equal ones.
@@ -38,16 +62,21 @@ class OpenedForm:
 
     terms: tuple[ProductTerm, ...]
     joined: tuple[ProductTerm, ...]
-    inside: tuple[ProductTerm, ...]
+    closings: tuple[Closing, ...]
     renamed: Mapping[IndexVar, IndexVar]
     rules: Mapping[AlgebraRule, None]
     joins: bool
     choices: int
 
     @property
+    def inside(self) -> Iterator[ProductTerm]:
+        """Yields the products in sums inside of functions."""
+        return (term for one in self.closings for term in one.terms)
+
+    @property
     def is_plain(self) -> bool:
         """Returns whether it is a sum of products of accesses alone, without functions, quotients and sums in them."""
-        return not self.inside and all(isinstance(factor, Access) for term in self.terms for factor in term.factors)
+        return not self.closings and all(isinstance(factor, Access) for term in self.terms for factor in term.factors)
 
 
 def kept_form(assignment: Assignment, *, cancels: bool) -> OpenedForm | None:
@@ -69,11 +98,11 @@ def opened_form(assignment: Assignment, chosen: int, *, cancels: bool) -> Opened
         chosen: a number whose bits say which sums in parentheses are multiplied out.
         cancels: whether terms may cancel others, and differences and squares be multiplied out.
     """
-    inside: list[ProductTerm] = []
+    closings: list[Closing] = []
 
-    def closed(terms: tuple[ProductTerm, ...], _: object) -> Expr:
-        inside.extend(terms)
-        return expression_of(terms)
+    def closed(terms: tuple[ProductTerm, ...], computed: Computed) -> Expr:
+        closings.append(Closing(terms, computed, expression_of(terms)))
+        return closings[-1].value
 
     extents = defaultdict[IndexVar, float](float)  # what there are is not known here
     free = assignment.target.indices
@@ -84,7 +113,44 @@ def opened_form(assignment: Assignment, chosen: int, *, cancels: bool) -> Opened
         return None
     joined, rules = with_equal_terms_joined(terms, frozenset(free), cancels=cancels)
     used = form.rules | rules
-    return OpenedForm(terms, joined, tuple(inside), form.renamed, used, bool(rules), form.choices)
+    return OpenedForm(terms, joined, tuple(closings), form.renamed, used, bool(rules), form.choices)
+
+
+def with_parts(form: OpenedForm, close: Callable[[tuple[ProductTerm, ...], Computed], Expr]) -> tuple[ProductTerm, ...]:
+    """Returns the products of a form with parts in place of the sums inside of its functions.
+
+    Args:
+        form: the form.
+        close: makes a sum of products a part of an element type; returns what reads it. Inner sums come first.
+    """
+    instead: dict[int, Expr] = {}
+    for terms, computed, value in form.closings:
+        instead[id(value)] = close(_with_instead(terms, instead), computed)
+    return _with_instead(form.terms, instead)
+
+
+def _with_instead(terms: tuple[ProductTerm, ...], instead: Mapping[int, Expr]) -> tuple[ProductTerm, ...]:
+    return tuple([_term_with(term, instead) for term in terms])
+
+
+def _term_with(term: ProductTerm, instead: Mapping[int, Expr]) -> ProductTerm:
+    if all(isinstance(factor, Access) for factor in term.factors):
+        return term
+    return ProductTerm(tuple([_factor_with(f, instead) for f in term.factors]), term.bound, term.negative)
+
+
+def _factor_with(factor: Factor, instead: Mapping[int, Expr]) -> Factor:
+    if isinstance(factor, Opaque):
+        return Opaque(_expression_with(factor.body, instead))
+    return factor if isinstance(factor, Access) else Sum(_with_instead(factor.terms, instead))
+
+
+def _expression_with(node: Expr, instead: Mapping[int, Expr]) -> Expr:
+    found = instead.get(id(node))
+    if found is not None:
+        return found
+    before = children(node)
+    return rebuild(node, tuple([_expression_with(child, instead) for child in before])) if before else node
 
 
 @lru_cache(maxsize=256)

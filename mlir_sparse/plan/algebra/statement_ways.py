@@ -21,7 +21,6 @@ from mlir_sparse.plan.algebra.masked_functions import mask_of, with_masks_inside
 from mlir_sparse.plan.algebra.normal_form import (
     Factor,
     NoNormalFormError,
-    NormalForm,
     ProductTerm,
     expression_of,
     variables_of,
@@ -34,6 +33,7 @@ from mlir_sparse.plan.algebra.statement_forms import (
     new_sums,
     opened_form,
     unseen,
+    with_parts,
 )
 from mlir_sparse.plan.algebra.statement_parts import Statement
 from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
@@ -147,7 +147,7 @@ class StatementWays:
         extents = _extents(assignment, facts)
         kept = kept_form(assignment, cancels=cancels)
         plain = self._plain = kept is not None and kept.is_plain
-        self._has_parts_inside = kept is not None and bool(kept.inside)
+        self._has_parts_inside = kept is not None and bool(kept.closings)
         dtypes = {one.kind.dtype for one in facts.values()}
         itemsize = max([_made_in(dtype).itemsize for dtype in dtypes], default=8)
         numbers, has_blas = has_blas, has_blas and len(dtypes) == 1 and dtypes <= set(WIDE_TYPES)
@@ -167,7 +167,7 @@ class StatementWays:
             written, self._assignment, self._value = self._first.as_written, replace(assignment, value=masked), masked
             self._empty.rules[KEEP_MASK] = None
             kept = kept_form(self._assignment, cancels=cancels)
-            self._has_parts_inside = kept is not None and bool(kept.inside)
+            self._has_parts_inside = kept is not None and bool(kept.closings)
             self._first = replace(self._form(0), changed=True, as_written=written)
         results = self._first.nests
         # An array has zeros where a sparse result has no entries, and they meet what functions make there.
@@ -306,22 +306,16 @@ class StatementWays:
 
         Sums inside of functions are parts, which a statement for these data makes.
         """
-        if not self._has_parts_inside:
-            found = opened_form(self._assignment, chosen, cancels=self._cancels)
-            if found is not None:
-                for name, written in found.renamed.items():
-                    self._empty.extents[name] = self._empty.extents[written]
-                return found
-        form = NormalForm(
-            lambda number: bool(chosen >> number & 1),
-            statement.closed_sum,
-            statement.extents,
-            self._kept,
-            cancels=self._cancels,
-        )
-        terms = form.of(self._value)
+        found = opened_form(self._assignment, chosen, cancels=self._cancels)
+        if found is None:
+            raise NoNormalFormError("rules do not know what it computes")
+        for name, written in found.renamed.items():
+            self._empty.extents[name] = self._empty.extents[written]
+        if not found.closings:
+            return found
+        terms = with_parts(found, statement.closed_sum)
         joined, rules = with_equal_terms_joined(terms, self._kept, cancels=self._cancels)
-        return OpenedForm(terms, joined, (), form.renamed, form.rules | rules, bool(rules), form.choices)
+        return replace(found, terms=terms, joined=joined, rules={**found.rules, **rules}, joins=bool(rules))
 
     def _fitting(self, form: _Form, statement: Statement) -> StatementWay:
         """Returns the cheapest way whose parts fit in memory together, if there is one: of fewer and smaller parts."""
