@@ -337,3 +337,12 @@ def test_run_writes_over_no_file_that_it_reads(matrix: str, tmp_path: Path) -> N
         assert f"expected -o B={path} to name a file of its own, but got the file of -i A={matrix}" in said
     assert Path(matrix).read_bytes() == before
     run("run", "B(i,j) = 2 * A(i,j)", "-i", f"A={matrix}", "-o", f"B={tmp_path / 'b.mtx'}")
+
+
+def test_the_package_is_the_command_where_its_script_is_not_on_the_path() -> None:
+    command = [sys.executable, "-m", "mlir_sparse"]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"python -m mlir_sparse, version {ms.__version__}\n"
+    done = subprocess.run([*command, "nope"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Usage: python -m mlir_sparse" in done.stderr
