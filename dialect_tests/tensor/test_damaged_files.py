@@ -217,3 +217,13 @@ def test_damaged_chunks_of_zarr_are_refused_by_name(version: int, tmp_path: Path
     for read in (_whole, _in_parts, _streamed, _on_dask):
         with pytest.raises(ms.FileFormatError, match=r"a\.zarr"):
             read(path)
+
+
+def test_rows_of_parquet_that_crowd_in_a_part_are_read(tmp_path: Path) -> None:
+    """A part has many more rows than its share of the groups that meet it, which is what memory is taken for."""
+    dense = np.zeros((400, 8))
+    dense[200:210], dense[0, 0], dense[399, 7] = np.arange(1, 81).reshape(10, 8), 1, 2
+    _parquet(tmp_path / "a.parquet", dense)
+    source = ms.source(tmp_path / "a.parquet")
+    for low, high in ((0, 1), (198, 212), (205, 206), (210, 400), (0, 400), (7, 7)):
+        np.testing.assert_array_equal(source.read(low, high).to_numpy(), dense[low:high])

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import TRUTH, DType
@@ -82,7 +83,11 @@ class _Dataset:
     def __call__(self, start: int, stop: int) -> Array:
         with _opened_hdf5(self.path) as file:
             dataset = file[self.name]
-            return np.asarray(dataset[start:stop] if dataset.shape else dataset[()])
+            if dataset.ndim != 1 or dataset.dtype.kind not in "iuf" or start >= stop:
+                return np.asarray(dataset[start:stop] if dataset.shape else dataset[()])
+            found: Array = _native.dense_array((stop - start,), dataset.dtype)  # as of `.npz`
+            dataset.read_direct(found, np.s_[start:stop])
+            return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
 from mlir_sparse.errors import FileFormatError, UnsupportedError
@@ -104,10 +105,11 @@ class _Member:
 
     def _numbers(self, file: Any, low: int, high: int) -> Array:
         file.seek(self.offset + low)
-        count = (high - low) // self.dtype.itemsize
-        found = np.fromfile(file, self.dtype, count)
-        if found.size != count:
-            raise FileFormatError(f"{self.path}: expected {count - found.size} more numbers, but the file ends")
+        # Of memory that another part had: what the heap has free in between is too small for the next.
+        found: Array = _native.dense_array(((high - low) // self.dtype.itemsize,), self.dtype)
+        missing = found.nbytes - file.readinto(_bytes_of(found))
+        if missing:
+            raise FileFormatError(f"{self.path}: expected {missing:,} more bytes, but the file ends")
         return found
 
     def _sums(self) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import DType
@@ -48,6 +49,33 @@ class _RowGroup:
     rows: int
     low: int
     high: int
+
+
+class _Column:
+    """A column that is read a group at a time, into memory that is taken as it fills.
+
+    Args:
+        kind: its type.
+        expected: about how many rows there will be.
+    """
+
+    def __init__(self, kind: np.dtype[Any], expected: int) -> None:
+        self._found: Array = _native.reserve(expected + expected // 8, kind)
+        self._count = 0
+
+    def append(self, rows: Array) -> None:
+        """Adds rows, in the column's type."""
+        end = self._count + rows.size
+        if end > self._found.size:
+            before = self._found
+            self._found = _native.reserve(max(end, 2 * before.size), before.dtype)
+            self._found[: self._count] = before[: self._count]
+        self._found[self._count : end] = rows
+        self._count = end
+
+    def array(self) -> Array:
+        """Returns the rows."""
+        return _native.trim(self._found, self._count, 0)
 
 
 class ParquetSource(TensorSource):
@@ -95,16 +123,19 @@ class ParquetSource(TensorSource):
         encoding = as_encoding(preset, rank=rank) if preset == "COO" else as_encoding(preset)
         crd = 32 if max(self.shape, default=0) <= 1 << 31 else 64
         self.type = TensorType(dtype, (None,) * rank, encoding.with_widths(32 if entries < 1 << 31 else 64, crd))
+        self._coordinate = np.dtype(np.int32 if max(self.shape, default=0) < 1 << 31 else np.int64)
 
     def read(self, low: int, high: int) -> SparseTensor:
         """Returns the part between two coordinates of the axis."""
         self._check_range(low, high)
         with _named(f"{self.name}, {self._range(low, high)}"):
-            read = [self._entries(group, low, high) for group in self._meeting(low, high)]
-            rank = len(self.shape)
-            dims = [np.concatenate([part[dim] for part in read] or [np.empty(0, np.int64)]) for dim in range(rank)]
-            dims[self.axis] = dims[self.axis] - low
-            values = np.concatenate([part[rank] for part in read] or [np.empty(0, self.type.dtype.numpy)])
+            kinds = [self._coordinate] * len(self.shape) + [self.type.dtype.numpy]
+            columns = [_Column(kind, self._rows_between(low, high)) for kind in kinds]
+            for group in self._meeting(low, high):
+                for column, own in zip(columns, self._entries(group, low, high), strict=True):
+                    column.append(own)
+            _release_unused()
+            *dims, values = (column.array() for column in columns)
             shape = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
             return from_entries(dims, values, shape, self.type.encoding, dtype=self.type.dtype, parameters={})
 
@@ -113,32 +144,49 @@ class ParquetSource(TensorSource):
         encoding = self.type.encoding
         assert encoding is not None
         an_entry = self.type.dtype.numpy.itemsize + encoding.crd_width // 8 * (len(self.shape) - (len(self.shape) == 2))
+        rows = self._rows_between(low, high)
+        return rows * an_entry + (high - low) * encoding.pos_width // 8 * (len(self.shape) == 2)
+
+    def _rows_between(self, low: int, high: int) -> int:
+        """Returns about how many entries lie between two coordinates."""
         rows = 0.0
         for group in self._meeting(low, high):
             inside = min(high, group.high + 1) - max(low, group.low)
             rows += group.rows * inside / (group.high + 1 - group.low)
-        return int(rows) * an_entry + (high - low) * encoding.pos_width // 8 * (len(self.shape) == 2)
+        return int(rows)
 
     def _meeting(self, low: int, high: int) -> Iterator[_RowGroup]:
         return (group for group in self._groups if group.rows and group.low < high and group.high >= low)
 
-    def _entries(self, group: _RowGroup, low: int, high: int) -> list[Array]:
+    def _entries(self, group: _RowGroup, low: int, high: int) -> Iterator[Array]:
+        """Yields the columns of those rows of a group that are in a range; one is in Arrow's memory at a time."""
         file = _opened(_package(self.name), group.path)
-        table = file.read_row_group(group.number, columns=self._columns, use_threads=False)
-        if any(table[column].null_count for column in self._columns):
-            raise FileFormatError(f"expected numbers in row group {group.number} of {group.path}, but got nulls")
-        arrays: list[Array] = [table[column].to_numpy() for column in self._columns]
-        own = arrays[self.axis]
-        if own.size != group.rows or (own.size and not group.low <= own.min() <= own.max() <= group.high):
+        along = self._column(file, group, self.axis)
+        if along.size != group.rows or (along.size and not group.low <= along.min() <= along.max() <= group.high):
             raise FileFormatError(
                 f"expected {group.rows} rows with {self._columns[self.axis]} from {group.low} to {group.high} in row "
-                f"group {group.number} of {group.path}, by its head, but got {own.size} rows, "
-                f"{own.min(initial=group.high)} to {own.max(initial=group.low)}: the file is damaged"
+                f"group {group.number} of {group.path}, by its head, but got {along.size} rows, "
+                f"{along.min(initial=group.high)} to {along.max(initial=group.low)}: the file is damaged"
             )
-        if group.low >= low and group.high < high:
-            return arrays
-        kept = (arrays[self.axis] >= low) & (arrays[self.axis] < high)
-        return [array[kept] for array in arrays]
+        inside = group.low >= low and group.high < high
+        kept = slice(None) if inside else (along >= low) & (along < high)
+        for number in range(len(self._columns)):
+            own = along if number == self.axis else self._column(file, group, number)
+            yield own[kept] - own.dtype.type(low) if number == self.axis else own[kept]
+
+    def _column(self, file: Any, group: _RowGroup, number: int) -> Array:
+        """Returns a column of a group, whose coordinates lie inside of the shape."""
+        name = self._columns[number]
+        table = file.read_row_group(group.number, columns=[name], use_threads=False)
+        if table[name].null_count:
+            raise FileFormatError(f"expected numbers in row group {group.number} of {group.path}, but got nulls")
+        found: Array = table[name].to_numpy()
+        if number < len(self.shape) and found.size and not 0 <= found.min() <= found.max() < self.shape[number]:
+            raise FileFormatError(
+                f"expected coordinates below {self.shape[number]} in {name} of row group {group.number} of "
+                f"{group.path}, but got {found.min()} to {found.max()}"
+            )
+        return found
 
     def __repr__(self) -> str:
         return self.name
@@ -146,6 +194,13 @@ class ParquetSource(TensorSource):
 
 def _opened(parquet: Any, path: str) -> Any:
     return parquet.ParquetFile(path, page_checksum_verification=True)  # of files that have them
+
+
+def _release_unused() -> None:
+    """Gives memory back that Arrow keeps of what it read: columns are in memory of their own."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _package(name: str) -> Any:
