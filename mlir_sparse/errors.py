@@ -44,7 +44,7 @@ message reads *expected <rule>, but got <value>*; for a mistake in text, its lin
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # this module imports nothing of the package
     from numpy.linalg import LinAlgError
@@ -147,7 +147,12 @@ class SparseError(Exception):
 
 
 def _rebuild(kind: type[SparseError], state: dict[str, object]) -> SparseError:
-    error = kind.__new__(kind)
+    # The built-in class that lays out the object makes it; `kind.__new__` may be that of another: of MemoryError for
+    # TooLargeError, which Python refuses.
+    maker: Any = kind
+    while "__new__" not in vars(maker):
+        maker = maker.__base__
+    error: SparseError = maker.__new__(kind)
     error.__dict__.update(state)
     return error
 

@@ -6,6 +6,7 @@ Each kernel meets one storage and each storage one kernel; MLIR_SPARSE_ALL_GRADI
 from __future__ import annotations
 
 import copy
+import io
 import os
 import pickle
 import subprocess
@@ -318,6 +319,19 @@ def test_a_layer_trains_its_stored_weights() -> None:
     other = copy.deepcopy(layer)
     torch.testing.assert_close(other(x), layer(x))
     assert "entries=" in repr(layer)
+
+
+def test_a_layer_is_saved_and_pickled() -> None:
+    model = torch.nn.Sequential(mst.SparseLinear(matrix(0)), torch.nn.ReLU())
+    x = torch.randn(3, 5, dtype=torch.float64)
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    for other in (pickle.loads(pickle.dumps(model)), torch.load(file, weights_only=False)):
+        assert type(other[0]) is mst.SparseLinear
+        torch.testing.assert_close(other(x), model(x))
+        other(x).sum().backward()
+        assert other[0].weight.grad is not None
 
 
 def test_kernels_pickle() -> None:

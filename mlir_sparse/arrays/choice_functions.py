@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -161,10 +162,17 @@ def imag(tensor: SparseTensor) -> SparseTensor:
 
 
 def mapped(function: Function) -> Function:
-    """Returns a function of one operand that is evaluated at entries, and once for all missing ones."""
+    """Returns a function of one operand that is evaluated at entries, and once for all missing ones.
 
-    def apply(x: Any, **options: Any) -> Any:
-        return map_entries(function, [x], x.shape, **options)
+    Arguments after the operand are the function's own.
+    """
+
+    def apply(x: Any, *rest: Any, **options: Any) -> Any:
+        @wraps(function)
+        def of_values(values: Any, **more: Any) -> Any:
+            return function(values, *rest, **more)
+
+        return map_entries(of_values, [x], x.shape, **options)
 
     return apply
 

@@ -33,6 +33,8 @@ def sparse_linear_class() -> Any:
                 row).
         """
 
+        __module__, __qualname__ = "mlir_sparse.torch", "SparseLinear"  # where pickle and torch.save find it
+
         def __init__(self, pattern: Any, *, bias: bool = True, keep_values: bool = True) -> None:
             super().__init__()
             if not isinstance(pattern, SparseTensor) and not is_torch_sparse(pattern):
