@@ -30,7 +30,16 @@ from mlir_sparse.notation import (
 from mlir_sparse.plan.order.storage_choice import is_sparse
 from mlir_sparse.spec import vanishes
 
-__all__ = ["CONVERSION", "conversion_cost", "entries", "meetings_in", "nest_cost", "steps_in", "trip_counts"]
+__all__ = [
+    "CONVERSION",
+    "conversion_cost",
+    "entries",
+    "meeting_lengths",
+    "meetings_in",
+    "nest_cost",
+    "steps_in",
+    "trip_counts",
+]
 
 EXTENT = 1000.0
 FANOUT = 10.0
@@ -75,18 +84,24 @@ def steps_in(order: tuple[IndexVar, ...], counts: Mapping[IndexVar, float]) -> f
     return total
 
 
-def meetings_in(order: tuple[IndexVar, ...], counts: Mapping[IndexVar, float], payload: Expr, types: Types) -> float:
+def meeting_lengths(variables: Iterable[IndexVar], payload: Expr, types: Types) -> dict[IndexVar, float]:
+    """Returns, for each variable, how many coordinates of lists one walk over it meets, whatever loops are around."""
+    return {variable: _met(payload, variable, types) for variable in variables}
+
+
+def meetings_in(
+    order: tuple[IndexVar, ...], counts: Mapping[IndexVar, float], lengths: Mapping[IndexVar, float]
+) -> float:
     """Returns how many coordinates the loops of an order meet in lists that they go over together.
 
     Args:
         order: the loops, outermost first.
         counts: the number of iterations of each for one of those around it.
-        payload: the computation.
-        types: the types of its operands.
+        lengths: the `meeting_lengths` of the loops.
     """
     total, steps = 0.0, 1.0
     for variable in order:
-        total += steps * _met(payload, variable, types)
+        total += steps * lengths[variable]
         steps *= counts[variable]
     return total
 

@@ -16,7 +16,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, Expr, IndexVar, accesses_of, replace_accesses
-from mlir_sparse.plan.cost import conversion_cost, entries, meetings_in, steps_in, trip_counts
+from mlir_sparse.plan.cost import conversion_cost, entries, meeting_lengths, meetings_in, steps_in, trip_counts
 from mlir_sparse.plan.order.loop_choice import LoopChoice, NestToOrder
 from mlir_sparse.plan.order.scattered_masks import scattered_in
 from mlir_sparse.plan.order.storage_choice import (
@@ -148,6 +148,8 @@ def _order(choice: LoopChoice) -> str:
 
 # The converted sparse operands, each with the order of its dimensions.
 _Converted = tuple[tuple[int, tuple[int, ...]], ...]
+# The same with the first dimension alone.
+_Roots = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ class _Work:
         accesses: those of the computation.
         types: the types, with those of conversions.
         trip_counts: the number of iterations of each loop for one iteration of those around it.
+        met: how many coordinates of lists one walk over each loop meets.
         conversions: the conversions.
         cost: the cost of the conversions.
         kept: the factor by which loops are longer than the storage suggests.
@@ -169,20 +172,28 @@ class _Work:
     accesses: tuple[Access, ...]
     types: Mapping[str, TensorType]
     trip_counts: Mapping[IndexVar, float]
+    met: Mapping[IndexVar, float]
     conversions: tuple[tuple[Access, TensorType], ...]
     cost: float
     kept: float
     in_order: bool
 
     @classmethod
-    def of(cls, nest: NestToOrder, types: Mapping[str, TensorType], conversions: Mapping[Access, TensorType]) -> _Work:
+    def of(cls, search: _Search, converted: _Converted) -> _Work:
+        nest, types = search.nest, search.types
+        operands = [(search.sparse[number], dims) for number, dims in converted]
+        conversions = {operand.access: ordered_as(operand.kind, dims) for operand, dims in operands}
         payload, after = _after(nest.payload, types, conversions)
-        accesses = accesses_of(payload)
+        accesses, loops = accesses_of(payload), nest.variables + nest.reductions
+        # Plain storage differs in its outermost level alone: its other levels have trip counts of one kind.
+        roots = tuple((number, dims[0]) for number, dims in converted)
+        if roots not in search.counted:
+            search.counted[roots] = trip_counts(loops, payload, after), meeting_lengths(loops, payload, after)
         return cls(
             payload,
             accesses,
             after,
-            trip_counts(nest.variables + nest.reductions, payload, after),
+            *search.counted[roots],
             tuple(conversions.items()),
             sum(conversion_cost(types[access.tensor]) for access in conversions),
             _kept(conversions, types),
@@ -214,12 +225,14 @@ class _Search:
         types: the types of the operands, by name.
         sparse: the sparse operands.
         seen: a cache of work by conversions.
+        counted: a cache of trip counts and lengths of meetings, by the outermost dimension of each converted operand.
     """
 
     nest: NestToOrder
     types: Mapping[str, TensorType]
     sparse: tuple[_Operand, ...]
     seen: dict[_Converted, _Work] = field(default_factory=dict)
+    counted: dict[_Roots, tuple[Mapping[IndexVar, float], Mapping[IndexVar, float]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, nest: NestToOrder, types: Mapping[str, TensorType]) -> _Search:
@@ -249,9 +262,7 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
     converted = _converted(search, order)
     work = seen.get(converted)
     if work is None:
-        operands = [(search.sparse[number], dims) for number, dims in converted]
-        conversions = {operand.access: ordered_as(operand.kind, dims) for operand, dims in operands}
-        work = seen[converted] = _Work.of(nest, search.types, conversions)
+        work = seen[converted] = _Work.of(search, converted)
     if storage is not None and nest.output not in (None, storage):
         # The result has at most as many entries as steps of the loops over its variables.
         own = tuple(variable for variable in order if variable in nest.variables)
@@ -261,7 +272,7 @@ def _evaluate(search: _Search, order: tuple[IndexVar, ...]) -> LoopChoice | None
     if nest.sparse and not _injective(nest, order):
         scattered = scattered_in(order, nest.reductions, work.payload, work.types)
         cost *= _WORKSPACE if scattered is None else _SCATTERED
-    met = meetings_in(order, work.trip_counts, work.payload, work.types)
+    met = meetings_in(order, work.trip_counts, work.met)
     return LoopChoice(order, work.conversions, storage, work.in_order, cost + (output_cost + work.cost), met)
 
 

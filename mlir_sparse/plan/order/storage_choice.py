@@ -216,7 +216,7 @@ def with_dense_root(encoding: Encoding) -> Encoding:
 
 
 # Cached: each order of the loops needs it for each operand, and a new encoding is verified.
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=8192)
 def _plain(names: tuple[str, ...], dims: tuple[int, ...], like: Encoding | None) -> Encoding:
     """Returns CSR for a matrix and CSF for higher ranks, with the given order of dimensions."""
     specs = tuple(LevelSpec(Dim(dim), _level_type(level, len(dims))) for level, dim in enumerate(dims))
