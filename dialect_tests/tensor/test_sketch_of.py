@@ -345,9 +345,10 @@ def test_loose_rows_with_gaps_between_them(pos: int, crd: int, step: int) -> Non
     dtype=[np.int32, np.int64],
     step=[1, 3],
     extent=[50, 1 << 30],
+    threads=[1, 3],
 )
 def test_tables_below_dense_levels(
-    sizes: tuple[int, ...], each: int, dtype: type[np.signedinteger[Any]], step: int, extent: int
+    sizes: tuple[int, ...], each: int, dtype: type[np.signedinteger[Any]], step: int, extent: int, threads: int
 ) -> None:
     """Rows longer and shorter than what is counted at a time, of vectors and of numbers apart."""
     if math.prod(sizes) * each > 200_000:
@@ -360,13 +361,13 @@ def test_tables_below_dense_levels(
     expected = [*map(_norms, counted), _norms(np.unique(table[filled], return_counts=True)[1])]
     kinds = [*[(0, True, True, False)] * len(sizes), (3, True, False, True)]
     coordinates = [*[None] * len(sizes), np.repeat(table.ravel(), step)[::step]]
-    found = _native.level_degrees(kinds, (*sizes, extent), [None] * len(kinds), coordinates, table.size)
+    with _native.Limits(threads):
+        found = _native.level_degrees(kinds, (*sizes, extent), [None] * len(kinds), coordinates, table.size)
     assert found == expected
 
 
-@pytest.mark.parametrize("share", [0.0, 0.0002, 0.2])
-@pytest.mark.parametrize("extent", [700, 1 << 30])
-def test_loose_rows_that_adjoin_but_for_some(share: float, extent: int) -> None:
+@crossed(share=[0.0, 0.0002, 0.2], extent=[700, 1 << 30], threads=[1, 3])
+def test_loose_rows_that_adjoin_but_for_some(share: float, extent: int, threads: int) -> None:
     random = np.random.default_rng(7)
     lengths = random.choice([0, 1, 2, 9, 40], 5000)
     gaps = np.where(random.random(5000) < share, 5, 0)
@@ -375,7 +376,8 @@ def test_loose_rows_that_adjoin_but_for_some(share: float, extent: int) -> None:
     coordinates = random.integers(0, extent, ends[-1] + 3)
     stored = np.concatenate([coordinates[b:e] for b, e in zip(begins, ends, strict=True)])
     kinds, segments = [(0, True, True, False), (2, True, True, False)], np.stack([begins, ends], axis=1).ravel()
-    found = _native.level_degrees(kinds, (5000, extent), [None, segments], [None, coordinates], coordinates.size)
+    with _native.Limits(threads):
+        found = _native.level_degrees(kinds, (5000, extent), [None, segments], [None, coordinates], coordinates.size)
     assert found == [_norms(lengths), _norms(np.unique(stored, return_counts=True)[1])]
 
 

@@ -6,6 +6,7 @@
 
 #include "counters.hpp"
 #include "filled_places.hpp"
+#include "pack_threads.hpp"
 #include "sums_of_degrees.hpp"
 
 namespace mlir_sparse {
@@ -13,11 +14,39 @@ namespace {
 
 constexpr std::int64_t kBlock = 1024;
 
-// Counts what is put next to each other here, without the gaps.
+// Counters of coordinates in so many places, by as many threads as pays, but at most so many. Few are hashed, by one.
+class Counters {
+public:
+  Counters(std::int64_t places, std::int64_t extent, std::int64_t most)
+      : few_(are_few(places, extent)), parts_(few_ ? 1 : parts_of(places, extent, most)),
+        bytes_(few_ ? 0 : extent, parts_), extent_(extent) {}
+
+  std::size_t parts() const { return parts_; }
+
+  HashedCounters *few() { return few_ ? &hashed_ : nullptr; }
+
+  PartCounters of(std::size_t part) { return bytes_.part(part); }
+
+  Degrees total() { return few_ ? hashed_.total(extent_) : bytes_.total(); }
+
+private:
+  static std::size_t parts_of(std::int64_t places, std::int64_t extent, std::int64_t most) {
+    const std::size_t threads = counting_threads(static_cast<std::size_t>(places), extent);
+    return std::clamp<std::size_t>(static_cast<std::size_t>(most), 1, threads);
+  }
+
+  bool few_;
+  std::size_t parts_;
+  ByteCounters bytes_;
+  HashedCounters hashed_;
+  std::int64_t extent_;
+};
+
+// Counts what one thread puts next to each other here, without the gaps.
 class Gathered {
 public:
-  Gathered(std::int64_t places, std::int64_t extent)
-      : few_(are_few(places, extent)), bytes_(few_ ? 0 : extent, 1), extent_(extent) {}
+  Gathered(Counters &counters, std::size_t part)
+      : hashed_(counters.few()), counters_(hashed_ ? PartCounters{} : counters.of(part)) {}
 
   // Room for so many coordinates more, up to kBlock, and what is written behind them.
   std::int64_t *room(std::int64_t wanted) {
@@ -30,34 +59,29 @@ public:
   // Counts coordinates where they are: there is no gap among them.
   template <class At>
   void add_all(const At &at, const IntBuffer &stream, std::int64_t begin, std::int64_t end) {
-    if (few_) {
-      for (std::int64_t k = begin; k < end; ++k) hashed_.add(at(k), 1);
+    if (hashed_) {
+      for (std::int64_t k = begin; k < end; ++k) hashed_->add(at(k), 1);
       return;
     }
-    const PartCounters counters = bytes_.part(0);
-    in_stream(stream, begin, end, [=](std::int64_t from, std::int64_t to) { count_by_turns(at, from, to, counters); });
+    in_stream(stream, begin, end,
+              [=, own = counters_](std::int64_t from, std::int64_t to) { count_by_turns(at, from, to, own); });
   }
 
-  Degrees total() {
-    count();
-    return few_ ? hashed_.total(extent_) : bytes_.total();
-  }
-
-private:
+  // Counts what was added.
   void count() {
     const std::int64_t *coordinates = coordinates_.data(), used = used_;
     used_ = 0;
-    if (few_) {
-      for (std::int64_t k = 0; k < used; ++k) hashed_.add(coordinates[k], 1);
+    if (hashed_) {
+      for (std::int64_t k = 0; k < used; ++k) hashed_->add(coordinates[k], 1);
       return;
     }
-    count_by_turns([=](std::int64_t k) { return coordinates[k]; }, 0, used, bytes_.part(0));
+    count_by_turns([=](std::int64_t k) { return coordinates[k]; }, 0, used, counters_);
   }
 
-  bool few_;
-  ByteCounters bytes_;
-  HashedCounters hashed_;
-  std::int64_t extent_, used_ = 0;
+private:
+  HashedCounters *hashed_;
+  PartCounters counters_;
+  std::int64_t used_ = 0;
   std::array<std::int64_t, 2 * kBlock + kWrittenBehind> coordinates_;
 };
 
@@ -111,14 +135,16 @@ void gather(const At &at, std::int64_t places, const Segments &segments, std::in
   }
 }
 
-void count_segments(const LooseColumn &column, Gathered &gathered, std::int64_t *begins) {
+// Counts the segments of parents from one to another. Of each it writes where its entries end, from 0 on.
+void count_segments(const LooseColumn &column, std::int64_t first, std::int64_t last, Gathered &gathered,
+                    std::int64_t *ends) {
   Segments segments;
   std::int64_t reached = 0;
-  for (std::int64_t from = 0; from < column.parents; from += kBlock) {
-    const std::int64_t count = std::min(kBlock, column.parents - from);
+  for (std::int64_t from = first; from < last; from += kBlock) {
+    const std::int64_t count = std::min(kBlock, last - from);
     read_segments(column, from, from + count, segments);
     const std::int64_t before = reached;
-    for (std::int64_t p = 0; p < count; ++p) begins[from + p + 1] = reached += segments.lengths[static_cast<std::size_t>(p)];
+    for (std::int64_t p = 0; p < count; ++p) ends[from + p] = reached += segments.lengths[static_cast<std::size_t>(p)];
     column.coordinates.visit([&](auto at) {
       if (are_adjacent(segments, static_cast<std::size_t>(count)))
         gathered.add_all(at, column.coordinates, segments.begins[0], segments.begins[0] + reached - before);
@@ -126,57 +152,92 @@ void count_segments(const LooseColumn &column, Gathered &gathered, std::int64_t 
         gather(at, column.coordinates.length, segments, count, gathered);
     });
   }
+  gathered.count();
 }
 
 // Counts the filled places of a table: those of coordinate i of the innermost dense level, for each row of the levels
-// above. Some of its coordinates are counted at a time, in all rows, so that their counts stay near.
+// above. Some of its coordinates are counted at a time, in all rows, so that their counts stay near; threads have some
+// each.
 class Table {
 public:
-  explicit Table(const TableColumn &column) : column_(column), gathered_(column.coordinates.length, column.extent) {
-    for (std::size_t level = 0; level + 1 < column.sizes.size(); ++level) {
-      rows_ *= column.sizes[level];
-      above_.emplace_back(static_cast<std::size_t>(column.sizes[level]));
-    }
+  explicit Table(const TableColumn &column) : column_(column) {
+    for (std::size_t level = 0; level + 1 < column.sizes.size(); ++level) rows_ *= column.sizes[level];
     inner_ = column.sizes.empty() ? 1 : column.sizes.back();
     const std::int64_t parents = rows_ * inner_;
     each_ = parents > 0 ? column.coordinates.length / parents : 0;
+    together_ = std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(each_, 1));
   }
 
   std::vector<Degrees> run() {
-    const std::int64_t together = std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(each_, 1));
-    for (std::int64_t from = 0; from < inner_ && each_ > 0; from += together)
-      count(from, std::min(from + together, inner_));
-    std::vector<Degrees> found;
-    for (const std::vector<std::int64_t> &counts : above_) {
-      Lanes lanes;
-      add_all(lanes, 0, static_cast<std::int64_t>(counts.size()),
-              [&](std::int64_t k) { return counts[static_cast<std::size_t>(k)]; });
-      found.push_back(lanes.total());
+    const std::int64_t groups = each_ > 0 ? (inner_ + together_ - 1) / together_ : 0;
+    Counters counters(column_.coordinates.length, column_.extent, groups);
+    const auto begins = even_parts(static_cast<std::size_t>(groups), counters.parts());
+    std::vector<Dense> dense(counters.parts());
+    in_parallel(dense.size(), [&](std::size_t part) {
+      const auto first = static_cast<std::int64_t>(begins[part]), last = static_cast<std::int64_t>(begins[part + 1]);
+      Gathered gathered(counters, part);
+      dense[part] = count_groups(first, last, gathered);
+    });
+    std::vector<Degrees> found = degrees_above(dense);
+    if (!column_.sizes.empty()) {
+      std::vector<Degrees> inner;
+      for (const Dense &one : dense) inner.push_back(one.inner.total());
+      found.push_back(sum_of(inner));
     }
-    if (!column_.sizes.empty()) found.push_back(lanes_.total());
-    found.push_back(gathered_.total());
+    found.push_back(counters.total());
     return found;
   }
 
 private:
-  void count(std::int64_t from, std::int64_t to) {
+  // Filled places of dense levels, by the groups that one thread counts.
+  struct Dense {
+    std::vector<std::vector<std::int64_t>> above;  // below each coordinate of the levels above the innermost one
+    Lanes inner;                                   // the degrees of the innermost one
+  };
+
+  std::vector<Degrees> degrees_above(const std::vector<Dense> &dense) const {
+    std::vector<Degrees> found;
+    for (std::size_t level = 0; level + 1 < column_.sizes.size(); ++level) {
+      Lanes lanes;
+      add_all(lanes, 0, column_.sizes[level], [&](std::int64_t k) {
+        std::int64_t filled = 0;
+        for (const Dense &one : dense) filled += one.above[level][static_cast<std::size_t>(k)];
+        return filled;
+      });
+      found.push_back(lanes.total());
+    }
+    return found;
+  }
+
+  Dense count_groups(std::int64_t first, std::int64_t last, Gathered &gathered) const {
+    Dense found;
+    for (std::size_t level = 0; level + 1 < column_.sizes.size(); ++level)
+      found.above.emplace_back(static_cast<std::size_t>(column_.sizes[level]));
+    for (std::int64_t group = first; group < last; ++group)
+      count(group * together_, std::min((group + 1) * together_, inner_), gathered, found);
+    gathered.count();
+    return found;
+  }
+
+  void count(std::int64_t from, std::int64_t to, Gathered &gathered, Dense &found) const {
     std::array<std::int64_t, kBlock> counts;
     std::fill_n(counts.begin(), to - from, 0);
-    std::vector<std::int64_t> at(above_.size());
+    std::vector<std::int64_t> at(found.above.size());
     for (std::int64_t row = 0; row < rows_; ++row) {
-      const std::int64_t filled = count_row((row * inner_ + from) * each_, (to - from) * each_, counts.data());
+      const std::int64_t begin = (row * inner_ + from) * each_, length = (to - from) * each_;
+      const std::int64_t filled = count_row(begin, length, gathered, counts.data());
       for (std::size_t level = 0; level < at.size(); ++level)
-        above_[level][static_cast<std::size_t>(at[level])] += filled;
+        found.above[level][static_cast<std::size_t>(at[level])] += filled;
       for (std::size_t level = at.size(); level-- > 0;) {
         if (++at[level] < column_.sizes[level]) break;
         at[level] = 0;
       }
     }
-    add_all(lanes_, 0, to - from, [&](std::int64_t k) { return counts[static_cast<std::size_t>(k)]; });
+    add_all(found.inner, 0, to - from, [&](std::int64_t k) { return counts[static_cast<std::size_t>(k)]; });
   }
 
   // Counts so many places from one on; returns how many are filled.
-  std::int64_t count_row(std::int64_t begin, std::int64_t length, std::int64_t *counts) {
+  std::int64_t count_row(std::int64_t begin, std::int64_t length, Gathered &gathered, std::int64_t *counts) const {
     const IntBuffer &coordinates = column_.coordinates;
     std::int64_t filled = 0;
     for (std::int64_t from = 0; from < length; from += kBlock) {
@@ -185,37 +246,17 @@ private:
       const std::int64_t next = rows_ > 1 ? inner_ * each_ : some;
       const IntBuffer part{coordinates.data + (begin + from) * coordinates.stride, some, coordinates.stride,
                            coordinates.width};
-      const std::int64_t found = gather_filled(part, next * coordinates.stride, gathered_.room(some));
-      gathered_.add(found);
+      // Longer rows are of one coordinate.
+      const std::int64_t each = length > kBlock ? some : each_;
+      const std::int64_t found = gather_filled(part, each, next * coordinates.stride, gathered.room(some), counts);
+      gathered.add(found);
       filled += found;
-      if (length > kBlock)  // there is one coordinate
-        counts[0] += found;
-      else
-        part.visit([&](auto at) { count_filled(at, some, each_, counts); });
     }
     return filled;
   }
 
-  template <class At>
-  static void count_filled(const At &at, std::int64_t places, std::int64_t each, std::int64_t *counts) {
-    if (each == 1) {
-      for (std::int64_t k = 0; k < places; ++k) counts[k] += is_filled(at(k));
-      return;
-    }
-    for (std::int64_t k = 0, p = 0; k < places; k += each, ++p)
-      for (std::int64_t q = 0; q < each; ++q) counts[p] += is_filled(at(k + q));
-  }
-
-  // Loops over it take vectors that all processors have.
-  static std::int64_t is_filled(std::int64_t c) {
-    return static_cast<std::int64_t>(~static_cast<std::uint64_t>(c) >> 63);
-  }
-
   const TableColumn &column_;
-  Gathered gathered_;
-  std::int64_t rows_ = 1, inner_ = 1, each_ = 0;
-  std::vector<std::vector<std::int64_t>> above_;  // the degrees of the levels above the innermost dense one
-  Lanes lanes_;                                   // those of the innermost one
+  std::int64_t rows_ = 1, inner_ = 1, each_ = 0, together_ = 1;
 };
 
 }  // namespace
@@ -223,11 +264,20 @@ private:
 LooseDegrees count_loose(const LooseColumn &column) {
   LooseDegrees found;
   found.begins = KeptNumbers(column.parents + 1);
-  Gathered gathered(column.coordinates.length, column.extent);
   std::int64_t *begins = found.begins.data();
   begins[0] = 0;
-  count_segments(column, gathered, begins);
-  found.degrees = gathered.total();
+  Counters counters(column.coordinates.length, column.extent, column.parents);
+  const auto parents = even_parts(static_cast<std::size_t>(column.parents), counters.parts());
+  in_parallel(counters.parts(), [&](std::size_t part) {
+    Gathered gathered(counters, part);
+    count_segments(column, static_cast<std::int64_t>(parents[part]), static_cast<std::int64_t>(parents[part + 1]),
+                   gathered, begins + 1);
+  });
+  for (std::size_t part = 1; part < counters.parts(); ++part) {
+    const std::int64_t before = begins[parents[part]];
+    for (std::size_t p = parents[part] + 1; p <= parents[part + 1]; ++p) begins[p] += before;
+  }
+  found.degrees = counters.total();
   return found;
 }
 

@@ -9,12 +9,16 @@
 namespace mlir_sparse {
 namespace {
 
-using Loop = std::int64_t (*)(const char *places, std::int64_t count, std::int64_t next, std::int64_t *found);
+using Loop = std::int64_t (*)(const char *places, std::int64_t count, std::int64_t each, std::int64_t next,
+                              std::int64_t *found, std::int64_t *counts);
+
+// Vectors have so many places.
+constexpr std::int64_t kVector = 8;
 
 template <class At>
-std::int64_t gather_places(const At &at, std::int64_t begin, std::int64_t end, std::int64_t *found) {
+std::int64_t gather_places(const At &at, std::int64_t count, std::int64_t *found) {
   std::int64_t used = 0;
-  for (std::int64_t k = begin; k < end; ++k) {  // no branch: which are empty cannot be predicted
+  for (std::int64_t k = 0; k < count; ++k) {  // no branch: which are empty cannot be predicted
     const std::int64_t c = at(k);
     found[used] = c;
     used += c >= 0;
@@ -22,26 +26,46 @@ std::int64_t gather_places(const At &at, std::int64_t begin, std::int64_t end, s
   return used;
 }
 
-#if defined(__GNUC__) && defined(__x86_64__)
-// Eight places at once.
-template <class T>
-__attribute__((target("avx512f"))) std::int64_t by_avx512(const char *places, std::int64_t count, std::int64_t next,
-                                                          std::int64_t *found) {
-  const T *numbers = reinterpret_cast<const T *>(places);
-  std::int64_t used = 0, k = 0;
-  for (; k + 8 <= count; k += 8) {
-    prefetch_to_read(places + next + k * static_cast<std::int64_t>(sizeof(T)));
-    __m512i read;
-    if constexpr (sizeof(T) == 8)
-      read = _mm512_loadu_si512(numbers + k);
-    else
-      read = _mm512_maskz_cvtepi32_epi64(0xff, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(numbers + k)));
-    const __mmask8 filled = _mm512_cmpge_epi64_mask(read, _mm512_setzero_si512());
-    _mm512_storeu_si512(found + used, _mm512_maskz_compress_epi64(filled, read));
-    used += __builtin_popcount(filled);
+// Loops over it take vectors that all processors have.
+std::int64_t is_filled(std::int64_t c) {
+  return static_cast<std::int64_t>(~static_cast<std::uint64_t>(c) >> 63);
+}
+
+template <class At>
+void count_places(const At &at, std::int64_t count, std::int64_t each, std::int64_t *counts) {
+  if (each == 1) {
+    for (std::int64_t k = 0; k < count; ++k) counts[k] += is_filled(at(k));
+    return;
   }
-  return used + gather_places([=](std::int64_t n) { return static_cast<std::int64_t>(numbers[n]); }, k, count,
-                              found + used);
+  for (std::int64_t k = 0, group = 0; k < count; k += each, ++group)
+    for (std::int64_t q = 0; q < each; ++q) counts[group] += is_filled(at(k + q));
+}
+
+#if defined(__GNUC__) && defined(__x86_64__)
+template <class T>
+__attribute__((target("avx512f,avx512vl"))) std::int64_t by_avx512(const char *places, std::int64_t count,
+                                                                   std::int64_t each, std::int64_t next,
+                                                                   std::int64_t *found, std::int64_t *counts) {
+  const T *numbers = reinterpret_cast<const T *>(places);
+  std::int64_t used = 0;
+  for (std::int64_t from = 0, group = 0; from < count; from += each, ++group) {
+    const std::int64_t before = used;
+    for (std::int64_t k = 0; k < each; k += kVector) {
+      const T *at = numbers + from + k;
+      const auto some = static_cast<__mmask8>(each - k < kVector ? (1 << (each - k)) - 1 : 0xff);
+      prefetch_to_read(reinterpret_cast<const char *>(at) + next);
+      __m512i read;
+      if constexpr (sizeof(T) == 8)
+        read = _mm512_maskz_loadu_epi64(some, at);
+      else
+        read = _mm512_maskz_cvtepi32_epi64(some, _mm256_maskz_loadu_epi32(some, at));
+      const __mmask8 filled = _mm512_mask_cmpge_epi64_mask(some, read, _mm512_setzero_si512());
+      _mm512_storeu_si512(found + used, _mm512_maskz_compress_epi64(filled, read));
+      used += __builtin_popcount(filled);
+    }
+    counts[group] += used - before;
+  }
+  return used;
 }
 #endif
 
@@ -49,7 +73,7 @@ __attribute__((target("avx512f"))) std::int64_t by_avx512(const char *places, st
 Loop by_vectors([[maybe_unused]] int width) {
 #if defined(__GNUC__) && defined(__x86_64__)
   __builtin_cpu_init();
-  static const bool wide = __builtin_cpu_supports("avx512f");
+  static const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
   if (wide && width == 64) return by_avx512<std::int64_t>;
   if (wide && width == 32) return by_avx512<std::int32_t>;
 #endif
@@ -58,10 +82,16 @@ Loop by_vectors([[maybe_unused]] int width) {
 
 }  // namespace
 
-std::int64_t gather_filled(const IntBuffer &coordinates, std::int64_t next, std::int64_t *found) {
+std::int64_t gather_filled(const IntBuffer &coordinates, std::int64_t each, std::int64_t next, std::int64_t *found,
+                           std::int64_t *counts) {
+  const std::int64_t count = coordinates.length;
   const Loop loop = coordinates.contiguous() ? by_vectors(coordinates.width) : nullptr;
-  if (loop != nullptr) return loop(coordinates.data, coordinates.length, next, found);
-  return coordinates.visit([&](auto at) { return gather_places(at, 0, coordinates.length, found); });
+  if (loop != nullptr && each >= kVector) return loop(coordinates.data, count, each, next, found, counts);
+  return coordinates.visit([&](auto at) {
+    count_places(at, count, each, counts);
+    std::int64_t all = 0;
+    return loop ? loop(coordinates.data, count, count, next, found, &all) : gather_places(at, count, found);
+  });
 }
 
 }  // namespace mlir_sparse
