@@ -74,3 +74,16 @@ def test_vectors_lie_along_one_axis() -> None:
         np.vecdot(tensor, tensor, axis=[0])
     with pytest.raises(ms.RankError, match="expected an axis from -2 to 1, but got 2"):
         np.vecdot(tensor, tensor, axis=2)
+
+
+def test_kronecker_products_with_arrays_are_sparse() -> None:
+    matrix = np.eye(3, 4)
+    A = ms.tensor(matrix, "CSR")
+    for other in (2.0, np.ones(3), np.eye(2, dtype=int), np.ones((2, 1, 2)), np.zeros((0, 2))):
+        for made, wanted in ((np.kron(A, other), np.kron(matrix, other)), (np.kron(other, A), np.kron(other, matrix))):
+            assert isinstance(made, ms.SparseTensor)
+            assert made.nse == np.count_nonzero(wanted)
+            assert made.dtype == wanted.dtype
+            np.testing.assert_array_equal(made.to_numpy(), wanted)
+    large = ms.eye(100_000)
+    assert np.kron(large, np.eye(2)).nse == 200_000

@@ -47,8 +47,8 @@ def test_products_are_right_and_meet_no_list_of_many(one: str, other: str, conve
     A, B = ms.tensor(S, one), ms.tensor(T, other)
     found = ms.evaluate(PRODUCT, A=A, B=B, out="CSR")
     assert abs(found.to_scipy() - S @ T).max() < 1e-12
-    # Loops over columns come to the list of A from those of B, which are by columns then.
-    assert (converted == ["B"]) == (one in ("COO", "DCSR", "CSR") and other in ("COO", "DCSR"))
+    # Columns of A are turned into rows, as the result is stored; then they come to the list of B as rows do.
+    assert (converted == ["B"]) == (other in ("COO", "DCSR"))
     assert found.nse == (S @ T).nnz
 
 
@@ -74,6 +74,25 @@ def test_which_lists_loops_meet(text: str, kinds: tuple[str, str], met: list[str
     types = tuple(each for each in types if each[0] in assignment.inputs)
     output = TensorType.parse(f"f64[{','.join('?' * len(assignment.target.subscripts))}]")
     assert sorted(one.tensor for one in met_lists(KernelSpec(assignment, types, output))) == met
+
+
+@pytest.mark.parametrize(
+    ("kinds", "result", "met"),
+    [
+        (("CSC", "DCSR"), "CSR", ["B"]),
+        (("DCSC", "COO"), "CSR", ["B"]),
+        (("CSC", "CSR"), "CSR", []),
+        (("COO", "DCSC"), "CSC", []),
+        (("DCSR", "CSC"), "CSC", []),
+    ],
+)
+def test_which_lists_are_met_by_loops_over_what_the_plan_turns(
+    kinds: tuple[str, str], result: str, met: list[str]
+) -> None:
+    types = tuple((name, TensorType("f64", (None, None), kind)) for name, kind in zip("AB", kinds, strict=True))
+    found = met_lists(KernelSpec(parse(PRODUCT), types, TensorType("f64", (None, None), result)))
+    assert [one.tensor for one in found] == met
+    assert all(one.level is None for one in found)
 
 
 def test_small_calls_convert_nothing_and_their_fast_path_is_not_taken_for_large_ones(converted: list[str]) -> None:

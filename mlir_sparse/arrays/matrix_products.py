@@ -15,7 +15,7 @@ from mlir_sparse.arrays.recent_kernels import RecentKernels
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import ExtentError, RankError
 from mlir_sparse.runtime import operand_check
-from mlir_sparse.tensor import SparseTensor
+from mlir_sparse.tensor import SparseTensor, tensor
 
 __all__ = ["conjugated", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot"]
 
@@ -160,10 +160,16 @@ def conjugated(value: Any) -> Any:
 
 
 def kron(left: Any, right: Any) -> Any:
-    """Returns the Kronecker product: a block for each element of one, times the other."""
+    """Returns the Kronecker product: a block for each element of one, times the other.
+
+    It is sparse, as SciPy's is: beside a tensor, the nonzero elements of an array count, and blocks of missing elements
+    are missing.
+    """
     values = _values(left, right)
     rank = max(value.ndim for value in values)
     values = [value.reshape((1,) * (rank - value.ndim) + value.shape) for value in values]
+    if rank and any(isinstance(value, SparseTensor) for value in values):
+        values = [value if isinstance(value, SparseTensor) else tensor(value) for value in values]
     a, b = ([f"{side}{axis}" for axis in range(rank)] for side in "ab")
     output = tuple(name for pair in zip(a, b, strict=True) for name in pair)
     shape = tuple(m * n for m, n in zip(*(value.shape for value in values), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def account_of_lists(spec: KernelSpec, given: Mapping[str, Any]) -> str:
         assert isinstance(tensor, SparseTensor)
         assert isinstance(beside, SparseTensor)
         if _is_worth(met, tensor, beside):
-            listed, times = _listed(tensor).size, _times(beside, met.level)
+            listed, times = _listed(tensor).size, _times(beside, met)
             long = f"loops would meet its {listed:,} coordinates up to {times:,} times, in loops over {met.beside}"
             told += f"\n  {met.tensor} is converted to {met.storage.map_text()} first: {long}"
     return f"\n\nlists{told}" if told else ""
@@ -97,7 +98,7 @@ def _found(spec: KernelSpec, way: Rewriting | None, kinds: tuple[Any, ...]) -> t
 
 def _is_worth(met: MetList, tensor: SparseTensor, beside: SparseTensor) -> bool:
     """Returns whether to convert a tensor takes less time than to meet its list, and fits in memory."""
-    meetings = _times(beside, met.level) * _listed(tensor).size
+    meetings = _times(beside, met) * _listed(tensor).size
     places = tensor.shape[met.dimension]
     if meetings < _LEAST or meetings < _CONVERTED * tensor.nse + places:
         return False
@@ -110,9 +111,9 @@ def _listed(tensor: SparseTensor) -> np.ndarray[Any, Any]:
     return found
 
 
-def _times(tensor: SparseTensor, level: int) -> int:
-    """Returns how often loops over a tensor come to a level, at the most."""
-    begins = tensor.storage.positions[level]
+def _times(tensor: SparseTensor, met: MetList) -> int:
+    """Returns how often loops over a tensor come to the level that a list is met with, at the most."""
+    begins = None if met.level is None else tensor.storage.positions[met.level]
     if begins is not None:
         return int(begins.size) - 1
-    return min(tensor.nse, tensor.shape[tensor.encoding.level_order[level - 1]])
+    return min(tensor.nse, prod(tensor.shape[dimension] for dimension in met.outside))

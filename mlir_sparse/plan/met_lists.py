@@ -1,7 +1,8 @@
 """Tensors whose outermost level lists coordinates, inside of loops over another tensor: COO and DCSR times a matrix.
 
 Loops that come to a dense level go to one coordinate. A list they meet from its begin, each time that they come to it:
-rows of `B` in `A(i,j) * B(j,k)` once for each row of `A`.
+rows of `B` in `A(i,j) * B(j,k)` once for each row of `A`. Columns of `A` and rows of `B` would meet once, but where the
+result is stored by rows the plan turns `A` first, and then they meet as often.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from functools import lru_cache
 from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, TensorType
 from mlir_sparse.encoding.levels.level_functions import Iteration
+from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.order.co_iteration import Product, products
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables, with_dense_root
+from mlir_sparse.program.steps import Conversion
 from mlir_sparse.spec import KernelSpec
 
 __all__ = ["MetList", "begins_with_list", "met_lists"]
@@ -30,14 +33,16 @@ class MetList:
         dimension: the dimension of that level.
         storage: other storage for it, of which loops go to one coordinate.
         beside: the tensor whose loops it is met in.
-        level: the level of that tensor that it is met with.
+        level: the level of that tensor that it is met with; None where the plan converts that tensor first.
+        outside: the dimensions of that tensor whose loops are outside.
     """
 
     tensor: str
     dimension: int
     storage: Encoding
     beside: str
-    level: int
+    level: int | None
+    outside: tuple[int, ...]
 
 
 def met_lists(spec: KernelSpec) -> tuple[MetList, ...]:
@@ -55,8 +60,44 @@ def met_lists(spec: KernelSpec) -> tuple[MetList, ...]:
     for part in parts:  # those that are sparse have a dense level outermost
         types[part.target.tensor] = replace(plain, shape=(None,) * len(part.target.subscripts))
     values = [*(part.value for part in parts), spec.explicit.value if written is None else written.value]
-    found = (met for value in values for product in products(value, types) for met in _in_product(product, types))
-    return tuple({met.tensor: met for met in found}.values())
+    all_products = [product for value in values for product in products(value, types)]
+    turned = _converted(spec) if any(_may_turn(product, types) for product in all_products) else {}
+    types |= turned
+    found: dict[str, MetList] = {}
+    for product in all_products:
+        for met in _in_product(product, types):
+            if met.tensor not in turned:
+                found[met.tensor] = replace(met, level=None) if met.beside in turned else met
+    return tuple(found.values())
+
+
+def _may_turn(product: Product, types: Mapping[str, TensorType]) -> bool:
+    """Returns whether a list is met once by loops of another tensor, which the plan may turn: only it knows."""
+    stored = [
+        level_variables(access, types[access.tensor].encoding)  # type: ignore[arg-type]
+        for access in product
+        if _is_walked(access, types[access.tensor])
+    ]
+    lists = [
+        level_variables(access, kind.encoding)
+        for access in product
+        if (kind := types[access.tensor]).encoding is not None
+        and _is_walked(access, kind)
+        and begins_with_list(kind.encoding)
+    ]
+    return any(own[0] == its[0] and set(own) != set(its) for own in lists for its in stored)
+
+
+def _converted(spec: KernelSpec) -> dict[str, TensorType]:
+    """Returns the types that the plan converts operands to, by their names."""
+    from mlir_sparse.plan.planner import plan  # most kernels are stored and planned by nobody
+
+    try:
+        program = plan(spec)
+    except UnsupportedError:  # it is said where the kernel is built, if a schedule has no other order
+        return {}
+    types = dict(program.types)
+    return {step.operand: types[step.result] for step in program.steps if isinstance(step, Conversion)}
 
 
 def _in_product(product: Product, types: Mapping[str, TensorType]) -> Iterator[MetList]:
@@ -70,8 +111,10 @@ def _in_product(product: Product, types: Mapping[str, TensorType]) -> Iterator[M
         for other in stored:
             level = _level_below(other, access, types)
             if level is not None:
+                its = level_variables(other, types[other.tensor].encoding)  # type: ignore[arg-type]
+                outside = tuple(other.subscripts.index(variable) for variable in its[:level])
                 storage = with_dense_root(encoding)
-                yield MetList(access.tensor, access.subscripts.index(first), storage, other.tensor, level)
+                yield MetList(access.tensor, access.subscripts.index(first), storage, other.tensor, level, outside)
 
 
 def _level_below(other: Access, access: Access, types: Mapping[str, TensorType]) -> int | None:
