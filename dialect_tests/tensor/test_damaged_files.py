@@ -151,6 +151,26 @@ def test_a_source_is_not_told_anew_what_it_is(option: str, value: Any) -> None:
         ms.source(given, **{option: value})
 
 
+@pytest.mark.parametrize("name", ["a.npz", "a.h5", "a.mtx"])
+def test_sources_are_read_from_another_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, dense: np.ndarray) -> None:
+        if path.suffix != ".h5":
+            ms.write(path, ms.tensor(dense))
+            return
+        matrix = sparse.csr_array(dense)
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": dense.shape})
+            file.update({"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr})
+
+    (tmp_path / "other").mkdir()
+    write(tmp_path / name, np.eye(6))
+    write(tmp_path / "other" / name, 2 * np.eye(6))
+    monkeypatch.chdir(tmp_path)
+    source = ms.source(name)
+    monkeypatch.chdir(tmp_path / "other")  # where a file of the same name lies
+    np.testing.assert_array_equal(source.read(2, 4).to_numpy(), np.eye(6)[2:4])
+
+
 def test_checksums_are_of_npz_files(tmp_path: Path) -> None:
     ms.write(tmp_path / "a.mtx", ms.tensor(np.eye(3)))
     with pytest.raises(ms.OperandError, match=r"checksums= for \.npz files only"):

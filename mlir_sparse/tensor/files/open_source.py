@@ -238,8 +238,8 @@ def _of_parts_or_whole(given: Any, told: _Told, library: str) -> TensorSource:
         return parts_of([_of_parts_or_whole(part, told, _library(part)) for part in given])
     if library:
         name, group = _place_in(given, library)
-        return _of_file(name, replace(told, group=group))
-    return _of_file(path_of(given), told)
+        return _of_file(_lasting(name), replace(told, group=group))
+    return _of_file(_lasting(path_of(given)), told)
 
 
 def _refuse(*arguments: tuple[str, object], to: str) -> None:
@@ -259,6 +259,11 @@ def _place_in(given: Any, library: str) -> tuple[str, str]:
     if library == "h5py":
         return path_of(given.file.filename), given.name
     return str(given.store), given.path
+
+
+def _lasting(name: str) -> str:
+    """Returns a file's name as it is from any folder: parts are read later, and elsewhere."""
+    return name if "://" in name else os.path.abspath(name)
 
 
 def _of_file(name: str, told: _Told) -> TensorSource:
