@@ -206,6 +206,16 @@ def test_no_file_at_all(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["a.mtx", "a.npz", "a.bsp.h5", "a.tns.gz"])
+def test_a_folder_that_is_missing_is_told_by_the_name_that_was_given(tmp_path: Path, name: str) -> None:
+    if name.endswith(".h5"):
+        pytest.importorskip("h5py")
+    path = str(tmp_path / "absent" / name)
+    with pytest.raises(FileNotFoundError) as caught:
+        write(path, np.eye(2))
+    assert caught.value.filename == path
+
+
 @examples(60)
 @given(data=st.data(), end=st.sampled_from(["mtx", "ttx", "tns", "mtx.gz", "ttx.gz", "tns.gz"]), sparse=st.booleans())
 def test_what_is_written_reads_back(

@@ -299,6 +299,12 @@ def test_doctor_finds_what_the_tests_use() -> None:
             ("run", SPMV, "-g", "A=ones", "-g", "x=ones", "-o", "y=absent/y.ttx"),
             "cannot use absent/y.ttx: No such file",
         ),
+        (("run", SPMV, "-g", "A=ones", "-g", "x=ones", "-o", "y=y.csv"), "expected a name that ends in .mtx, .ttx"),
+        (
+            ("run", "C(i,j,k) = A(i,j) * x(k)", "-g", "A=ones", "-g", "x=ones", "-o", "C=c.mtx"),
+            "expected a matrix for c.mtx, but got a tensor of rank 3: write a .ttx file",
+        ),
+        (("run", SPMV, "-i", "A=.", "-g", "x=ones"), "but got the folder -i A=.: give --memory 1GiB"),
         (("convert", "absent.mtx", "out.tns"), "absent.mtx"),
         (("formats", "CSQ"), "did you mean CSR"),
         (("formats", "(i) -> (i : compresed)"), "unknown level format: compresed"),

@@ -49,7 +49,11 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
             yield file
         return
     target = os.path.abspath(name) if private else os.path.realpath(name)
-    descriptor, partial = _new_file_beside(target, private)
+    try:
+        descriptor, partial = _new_file_beside(target, private)
+    except OSError as error:
+        error.filename = name  # what the caller asked for, not what stands for it until it is whole
+        raise
     try:
         with _as_file(descriptor, partial) as file:
             yield file

@@ -19,10 +19,11 @@ from mlir_sparse import device
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.index_operands import with_made_operands
 from mlir_sparse.errors import OperandError, UnknownTensorError
-from mlir_sparse.notation import Assignment, IndexVar
+from mlir_sparse.notation import Assignment, Comprehension, IndexVar
 from mlir_sparse.process.available_memory import in_units
 from mlir_sparse.spec.extents import infer_extents
 from mlir_sparse.spec.rounded_literals import round_literals
+from mlir_sparse.tensor.files.read_write import check_written_name
 from mlir_sparse.testing import Comparison, compare
 from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.run_operands import Sources, Tensor, as_operand, load
@@ -122,7 +123,13 @@ def check_outputs(job: Job) -> None:
             raise UnknownTensorError(f"expected -o to name the target {targets}, but got '{name}'")
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        check_written_name(str(path), _rank(job.request.assignment, name))
         _check_overwrites_nothing(job, name, path)
+
+
+def _rank(whole: Assignment | Comprehension, result: str) -> int:
+    statements = whole.statements if isinstance(whole, Comprehension) else (whole,)
+    return next(len(one.target.subscripts) for one in statements if one.target.tensor == result)
 
 
 def _check_overwrites_nothing(job: Job, name: str, path: Path) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import mlir_sparse as ms
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import COMPLEX, REAL, DType
-from mlir_sparse.errors import ExtentError, UnknownTensorError
+from mlir_sparse.errors import ExtentError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import Access, Comprehension, IndexVar, Subscript
+from mlir_sparse.tensor.files.array_groups import is_zarr
 from mlir_sparse.testing import Operand
 from mlir_sparse.tools.command_options import CommandRequest
 from mlir_sparse.tools.generated_tensors import Generator
@@ -84,6 +85,9 @@ def _read(name: str, request: CommandRequest, path: Path) -> Tensor:
     # Without -f, keep the storage of `ms.read`; a target that is read has the result's storage, dense.
     has_encoding = name in request.encodings or name in request.targets
     encoding = request.encoding(name) if has_encoding else None
+    if path.is_dir() and not is_zarr(str(path)):
+        way_out = "give --memory 1GiB, or as much as may be used, to compute with the files in it part by part"
+        raise UnsupportedError(f"expected a file, but got the folder -i {name}={path}: {way_out}")
     tensor = ms.read(path, encoding, shape=shape)
     _check_shape(name, request, tuple(tensor.shape))
     # Without -t, files of integers and patterns become f64, the default; complex numbers stay complex.

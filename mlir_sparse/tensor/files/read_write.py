@@ -51,7 +51,9 @@ from mlir_sparse.text.given_arguments import path_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["is_read_in_blocks", "read", "read_blocks", "write"]
+__all__ = ["check_written_name", "is_read_in_blocks", "read", "read_blocks", "write"]
+
+_TEXTS = (".mtx", ".ttx", ".tns")
 
 
 def read(
@@ -243,6 +245,7 @@ def _write(name: str, source: object, comment: str, compressed: bool) -> None:
             write_npz(file, source, compressed=compressed)
         return
     entries = _entries_of(source)
+    check_written_name(name, len(entries.shape))
     write_to = _writer(name, entries)
     with replacing(name) as file:
         if name.lower().endswith(".gz"):
@@ -250,6 +253,20 @@ def _write(name: str, source: object, comment: str, compressed: bool) -> None:
                 write_to(cast(IO[bytes], packed), entries, comment)
         else:
             write_to(file, entries, comment)
+
+
+def check_written_name(name: str, rank: int) -> None:
+    """Refuses a name that no format has, or none for tensors of a rank, before anything is computed or written.
+
+    Raises:
+        UnsupportedError: with the names that there are.
+    """
+    suffix = Path(_stem(name)).suffix
+    if not (is_binsparse(name) or is_npz(name) or suffix in _TEXTS):
+        known = f"{', '.join(_TEXTS)} or those with .gz, .npz or .bsp.h5"
+        raise UnsupportedError(f"expected a name that ends in {known}, but got {name}")
+    if suffix == ".mtx" and rank > 2:
+        raise UnsupportedError(f"expected a matrix for {name}, but got a tensor of rank {rank}: write a .ttx file")
 
 
 def _entries_of(source: object) -> TextEntries:
@@ -272,10 +289,8 @@ def _widened(values: Array) -> Array:
 def _writer(name: str, entries: TextEntries) -> Callable[[IO[bytes], TextEntries, str], None]:
     rank = len(entries.shape)
     match Path(_stem(name)).suffix:
-        case ".mtx" if rank <= 2:
-            return write_matrix
         case ".mtx":
-            raise UnsupportedError(f"expected a matrix for {name}, but got a tensor of rank {rank}: write a .ttx file")
+            return write_matrix
         case ".ttx":
             return write_matrix if rank == 2 else write_tensor
         case ".tns" if np.iscomplexobj(entries.values if entries.dense is None else entries.dense):
@@ -283,5 +298,4 @@ def _writer(name: str, entries: TextEntries) -> Callable[[IO[bytes], TextEntries
         case ".tns":
             return write_frostt
         case _:
-            known = ".mtx, .ttx, .tns or those with .gz, .npz or .bsp.h5"
-            raise UnsupportedError(f"expected a name that ends in {known}, but got {name}")
+            raise AssertionError(f"{name} has been checked")
