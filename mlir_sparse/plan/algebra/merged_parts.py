@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -21,8 +20,13 @@ def merged(rewriting: Rewriting) -> Rewriting:
     """
     if len(rewriting.parts) < 2:
         return rewriting
-    reads = [node.tensor for value in _values(rewriting) for node in walk(value) if isinstance(node, Access)]
-    once = {name for name, count in Counter(reads).items() if count == 1}
+    seen: set[str] = set()
+    once: set[str] = set()
+    for value in _values(rewriting):
+        for node in walk(value):
+            if isinstance(node, Access):
+                (once.discard if node.tensor in seen else once.add)(node.tensor)
+                seen.add(node.tensor)
     parts: dict[str, Part] = {}
     for part in rewriting.parts:
         value, by_blas = part.value, part.by_blas

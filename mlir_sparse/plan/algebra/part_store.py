@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Self
 
 from mlir_sparse._search import EntrySet, NestTime, PartRoom
@@ -180,7 +181,7 @@ class PartStore:
     @property
     def part_room(self) -> PartRoom:
         """Returns which parts fit in memory, each for itself."""
-        return PartRoom(self.room * self._share, self._itemsize, self._width)
+        return _room(self.room * self._share, self._itemsize, self._width)
 
     def _bytes_of(self, result: EntrySet) -> float:
         return self.part_room.bytes_of(result, self.estimates)
@@ -276,17 +277,9 @@ class PartStore:
         if self.nanoseconds > self.most:
             raise TooLongError
         expected = self.part_room.expected_bytes_of(result, self.estimates)
-        self.parts.append(
-            Part(
-                Access(name, indices),
-                masked_value(terms),
-                self.dtype,
-                by_blas,
-                loops.order if loops else None,
-                is_array,
-                PartEstimate(result.entries, result.sparse, expected),
-            )
-        )
+        own, estimate = loops.order if loops else None, PartEstimate(result.entries, result.sparse, expected)
+        part = Part(Access(name, indices), masked_value(terms), self.dtype, by_blas, own, is_array, estimate)
+        self.parts.append(part)
         return name
 
     def time(
@@ -397,3 +390,8 @@ class PartStore:
             if relation.sparse and not relation.variables & ~variables and vanishes(factor.body, [access]):
                 return relation.over(variables, self.estimates.space(variables & ~relation.variables))
         return self._computed(factor)
+
+
+@lru_cache(maxsize=64)  # a store asks for its own for each part and search
+def _room(most: float, itemsize: int, width: int) -> PartRoom:
+    return PartRoom(most, itemsize, width)
