@@ -128,3 +128,31 @@ def test_results_met_with_what_is_read_densely(extent: int, out: str, operation:
         "+=": y + sums,
     }
     np.testing.assert_array_equal(found if out == "dense" else found.to_numpy(), expected[operation])
+
+
+LISTS = [
+    "(i, j) -> (i : compressed, j : singleton)",
+    "(i, j) -> (j : compressed, i : singleton)",
+    "(i, j) -> (i : loose_compressed, j : singleton)",
+    "(i, j) -> (i : loose_compressed(nonunique), j : singleton)",
+]
+
+
+@pytest.mark.parametrize("out", LISTS)
+@pytest.mark.parametrize("text", ["C(i,j) = A(i,j) * 2 + A(i,j)", "C(i,j) = A(i,k) * B(k,j)", "C(i,j) = A(i,j) * x(i)"])
+def test_lists_of_coordinates_hold_what_their_encoding_says(text: str, out: str) -> None:
+    given = {"B": ms.tensor(np.eye(3), "CSR"), "x": np.ones(3)}
+    one, two = np.diag([1.0, 0, 4]), np.array([[1.0, 0, 2], [0, 0, 0], [0, 0, 3]])
+    for A in (one, two):
+        operands = {name: {"A": ms.tensor(A, "CSR"), **given}[name] for name in ms.parse(text).inputs}
+        if A is two and "nonunique" not in out:
+            with pytest.raises(ms.StorageError, match="expected one entry below each coordinate of the unique level 0"):
+                ms.evaluate(text, out=out, **operands)
+            continue
+        C = ms.evaluate(text, out=out, **operands)
+        assert C.encoding.level_types == ms.encoding(out).level_types
+        np.testing.assert_array_equal(C.to_numpy(), A * 3 if "2" in text else A)
+        again = ms.SparseTensor.from_levels(
+            C.encoding, C.shape, C.storage.positions, C.storage.coordinates, C.storage.values
+        )  # which is validated
+        np.testing.assert_array_equal(again.to_numpy(), C.to_numpy())

@@ -175,8 +175,10 @@ def why_not_inserted(encoding: Encoding) -> str:
 
 
 def _is_coo(encoding: Encoding) -> bool:
-    types = encoding.level_types
-    return encoding.aos_levels == range(encoding.lvl_rank) and types[-1].unique and all(t.ordered for t in types)
+    *above, last = encoding.level_types
+    # Each entry comes with all of its coordinates: those above the last one repeat.
+    repeats = last.unique and last.ordered and all(kind.ordered and not kind.unique for kind in above)
+    return encoding.aos_levels == range(encoding.lvl_rank) and is_packed(encoding.level_types[0]) and repeats
 
 
 def insertable_storage(variables: tuple[IndexVar, ...], order: tuple[IndexVar, ...], like: Encoding | None) -> Encoding:
