@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -86,6 +87,24 @@ def test_results_are_those_of_arrays(storage: str, call: str) -> None:
                         one.encoding, one.shape, stored.positions, stored.coordinates, stored.values
                     )
                 np.testing.assert_array_equal(as_array(one), other)
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "u1", "?", "c8", "bfloat16"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_nonzero_elements_of_lines_are_counted_in_64_bits(storage: str, kind: str) -> None:
+    rng = np.random.default_rng(4)
+    for shape in ((0, 5), (5, 0), (1, 1), (6, 4), (140, 200)):  # coordinates beyond 127 in 8 bits
+        array = ((rng.random(shape) < 0.05) * rng.integers(1, 5, shape)).astype(
+            ml_dtypes.bfloat16 if "b" in kind else kind
+        )
+        for tensor in (ms.tensor(array, storage), _with_zeros(array, storage)):
+            for axis in (0, 1):
+                counts = np.count_nonzero(tensor, axis=axis)
+                found = as_array(counts)
+                assert found.dtype == np.int64
+                np.testing.assert_array_equal(found, np.count_nonzero(array, axis=axis))
+            for one, other in zip(np.nonzero(tensor), np.nonzero(array), strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 def test_parts_are_not_shared() -> None:

@@ -81,13 +81,35 @@ def nonzero_of_lines(matrix: SparseTensor, axis: int) -> Array | None:
     if matrix.ndim != 2 or lists_entries(matrix.encoding) is None:
         return None
     kept, values, order = 1 - axis % 2, matrix.storage.values, line_order(matrix.encoding)
-    given = values != 0
-    if order is not None and kept == order[0] and given.all():
-        return np.diff(matrix.storage.buffers()[0].astype(np.int64, copy=False))
+    given = _given(values)
+    if order is not None and kept == order[0] and given is None:
+        begins = matrix.storage.buffers()[0].astype(np.int64, copy=False)
+        return begins[1:] - begins[:-1]
     if matrix.shape[kept] > 4 * values.size + _FEW:
         return None  # to be counted all the same
-    dim = expand_dims(matrix.storage, matrix.shape)[0][kept]
-    return np.bincount(dim if given.all() else dim[given], minlength=matrix.shape[kept]).astype(np.int64, copy=False)
+    dim = _coordinates_along(matrix, kept)
+    return np.bincount(dim if given is None else dim[given], minlength=matrix.shape[kept]).astype(np.int64, copy=False)
+
+
+def _given(values: Array) -> Array | None:
+    """Returns which values are not zero; None where all are."""
+    # NumPy counts a few numbers in less time than it compares them, but counts floats one by one.
+    if values.size < _SHORT and values.dtype.kind in "biufc" and np.count_nonzero(values) == values.size:
+        return None
+    given: Array = values != 0
+    return None if given.all() else given
+
+
+def _coordinates_along(matrix: SparseTensor, dim: int) -> Array:
+    """Returns the coordinates of the entries of a matrix that `lists_entries` in a dimension, as stored if they are."""
+    kind, order = matrix.encoding, line_order(matrix.encoding)
+    if order is not None and dim == order[1]:
+        stored = matrix.storage.buffers()[1]
+    elif lists_entries(kind) == 0:
+        stored = matrix.storage.buffers()[1].reshape(-1, matrix.ndim)[:, kind.level_order.index(dim)]
+    else:
+        return expand_dims(matrix.storage, matrix.shape)[0][dim]
+    return stored.astype(np.int64, copy=False)
 
 
 def nonzero_in_lines(matrix: SparseTensor) -> tuple[Array, Array] | None:
@@ -103,10 +125,11 @@ def nonzero_in_lines(matrix: SparseTensor) -> tuple[Array, Array] | None:
     if order is None or (order == (1, 0) and matrix.shape[0] > 4 * values.size + _FEW):
         return None
     begins, coordinates, _ = matrix.storage.buffers()
-    given = values != 0
-    kept = None if given.all() else given
-    lines, named = _native.listed_lines(begins, coordinates, kept, matrix.storage.level_sizes[1], order == (0, 1))
+    lines, named = _native.listed_lines(
+        begins, coordinates, _given(values), matrix.storage.level_sizes[1], order == (0, 1)
+    )
     return (lines, named) if order == (0, 1) else (named, lines)
 
 
 _FEW = 1 << 20  # counts that are made in any case
+_SHORT = 1 << 8  # values that are counted before they are compared
