@@ -10,7 +10,7 @@ import numpy as np
 
 from mlir_sparse.arrays.entry_lists import EntryList, vector_of
 from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
-from mlir_sparse.arrays.found_elements import element, elements
+from mlir_sparse.arrays.found_elements import at_arrays, element, elements
 from mlir_sparse.arrays.parsed_index import ArrayIndex, layout_of, parsed, ranges_of
 from mlir_sparse.arrays.row_ranges import entries_between
 from mlir_sparse.tensor import SparseTensor
@@ -41,9 +41,11 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     >>> item(A, (0, 1)), item(A, 1).to_numpy().tolist()
     (np.float64(2.0), [3.0, 0.0])
     """
-    found = _run_of_levels(tensor, key) if isinstance(key, slice | tuple) else None
+    found = element(tensor, key)
     if found is None:
-        found = element(tensor, key)
+        found = at_arrays(tensor, key)
+    if found is None and isinstance(key, slice | tuple):
+        found = _run_of_levels(tensor, key)
     if found is not None:
         return found
     basic, pick = parsed(key, tensor.shape)
