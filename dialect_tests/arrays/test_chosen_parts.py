@@ -42,8 +42,9 @@ def _of_axis(draw: st.DrawFn, extent: int) -> Any:
         return np.array(draw(st.lists(st.booleans(), min_size=extent, max_size=extent)), bool)
     if extent == 0:
         return np.zeros(0, np.int64)
-    width = draw(st.sampled_from([np.int8, np.int32, np.int64]))
-    return np.array(draw(st.lists(st.integers(-extent, extent - 1), max_size=9)), width)
+    width = draw(st.sampled_from([np.int8, np.int32, np.int64, np.uint8, np.uint64]))
+    least = 0 if np.dtype(width).kind == "u" else draw(st.sampled_from([0, -extent]))
+    return np.array(draw(st.lists(st.integers(least, extent - 1), max_size=9)), width)
 
 
 @st.composite
@@ -66,7 +67,10 @@ def _keys(draw: st.DrawFn, shape: tuple[int, int]) -> Any:
             return np.arange(shape[0])[None, :], np.arange(min(shape[1], 3))[:, None]
         case "elements" if min(shape):
             count = draw(st.integers(0, 9))
-            several = [draw(st.lists(st.integers(-n, n - 1), min_size=count, max_size=count)) for n in shape]
+            several = [
+                draw(st.lists(st.integers(draw(st.sampled_from([0, -n])), n - 1), min_size=count, max_size=count))
+                for n in shape
+            ]
             return tuple(np.array(one, np.int64) for one in several)
         case _:
             return slice(None), slice(None)
@@ -98,6 +102,15 @@ def test_large_parts_on_threads(storage: str) -> None:
         np.testing.assert_array_equal(A[key].to_numpy(), dense[key])
     at = some, rng.integers(0, 2000, 5000)
     np.testing.assert_array_equal(A[at].to_numpy(), dense[at])
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC"])
+@pytest.mark.parametrize("wrong", [np.array([0, 3]), np.array([-4, 0]), np.array([2**64 - 1, 0], np.uint64)])
+def test_places_out_of_range_are_refused(storage: str, wrong: Array) -> None:
+    A, right = ms.tensor(np.eye(3), storage), np.array([0, 1])
+    for key in (wrong, (slice(None), wrong), (wrong, right), (right, wrong)):
+        with pytest.raises(ms.IndexRangeError, match="expected indices from -3 to 2"):
+            A[key]
 
 
 def test_stored_zeros_and_nans_stay() -> None:

@@ -14,7 +14,7 @@ from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.kept_entries import lists_entries
 from mlir_sparse.tensor.matrix_lines import line_order
 
-__all__ = ["best_of_all", "best_position", "nonzero_in_lines", "nonzero_of_lines"]
+__all__ = ["best_in_lines", "best_of_all", "best_position", "nonzero_in_lines", "nonzero_of_lines"]
 
 
 def best_of_all(ufunc: np.ufunc, tensor: SparseTensor) -> Any:
@@ -58,6 +58,47 @@ def best_position(largest: bool, tensor: SparseTensor) -> Any:
     if not is_in_order(tensor.encoding):
         at = np.flatnonzero(values == best if best == best else values != values)
     return linear(_coordinates_at(tensor, at), tensor.shape).min()
+
+
+def best_in_lines(largest: bool, matrix: SparseTensor, axis: int) -> Array | None:
+    """Returns the first position of the greatest or least element of each row (axis 1) or column (axis 0), or of a NaN.
+
+    Returns:
+        positions in 64 bits; None for storage that does not list rows or columns, and where lines have no element.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> best_in_lines(True, tensor([[0.0, 2.0, 0.0], [-3.0, 0.0, 0.0], [-1.0, -1.0, -1.0]]), 1).tolist()
+    [1, 1, 0]
+    """
+    order = line_order(matrix.encoding)
+    if order is None or matrix.dtype.kind not in "iufb" or matrix.shape[axis] == 0:
+        return None
+    if matrix.shape[1 - axis] > 4 * matrix.nse + _FEW:
+        return None  # to be counted all the same
+    if order[1] != axis:
+        matrix = matrix.convert("CSR" if axis == 1 else "CSC")
+    begins, coordinates, values = matrix.storage.buffers()
+    found = np.zeros(matrix.shape[1 - axis], np.int64)
+    counts = begins[1:] - begins[:-1]
+    (lines,) = counts.nonzero()
+    if lines.size == 0:
+        return found
+    starts, counts, extent = begins[lines], counts[lines], matrix.shape[axis]
+    best = (np.maximum if largest else np.minimum).reduceat(values, starts)
+    wanted = np.repeat(best, counts)
+    hits = values == wanted
+    if best.dtype.kind == "f":
+        hits |= (values != values) & (wanted != wanted)
+    first = np.minimum.reduceat(np.where(hits, coordinates, extent), starts)
+    zero = (counts < extent) & ~(best > 0 if largest else best < 0) & (best == best)
+    if zero.any():
+        ranks = np.arange(values.size) - np.repeat(starts, counts)
+        # The first missing entry is where the coordinates of a line first skip a number.
+        gaps = np.where(coordinates != ranks, ranks, np.repeat(counts, counts))
+        gap = np.minimum.reduceat(gaps, starts)
+        first = np.where(zero, np.where(best == 0, np.minimum(first, gap), gap), first)
+    found[lines] = first
+    return found
 
 
 def _coordinates_at(tensor: SparseTensor, at: Array) -> tuple[Array, ...]:

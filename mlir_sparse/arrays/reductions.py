@@ -17,7 +17,7 @@ from mlir_sparse.arrays.axis_arguments import axes_of, axis_of
 from mlir_sparse.arrays.contraction import cast, contracted
 from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.entry_lists import EntryList, check_dense_fits, is_wide, values_once
-from mlir_sparse.arrays.extremes_of_entries import best_of_all, best_position, nonzero_of_lines
+from mlir_sparse.arrays.extremes_of_entries import best_in_lines, best_of_all, best_position, nonzero_of_lines
 from mlir_sparse.arrays.flat_places import Array, fits_in_64_bits
 from mlir_sparse.arrays.grouped_entries import Groups, grouped
 from mlir_sparse.arrays.operator_kernels import access, assignment, computed
@@ -233,6 +233,8 @@ def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims:
         )
     if axis is None and not keepdims and (first := best_position(largest, tensor)) is not None:
         return first
+    if axis is not None and not keepdims and (places := best_in_lines(largest, tensor, axes[0])) is not None:
+        return places
     groups = grouped(tensor, axes)
     if groups.size == 0:
         raise ExtentError(f"expected an element or more to find a position in, but got shape {tensor.shape}")
