@@ -46,6 +46,21 @@ def test_elementwise_functions_of_changing_types(function: Any) -> None:
         check(function(ms.tensor(a, form), ms.tensor(b, "CSR")), expected)
 
 
+@pytest.mark.parametrize("function", [operator.mul, operator.truediv])
+def test_rows_and_columns_of_changing_types(function: Any) -> None:
+    for number, (form, dtype) in enumerate(PAIRS):
+        for shape in ((4, 4), (5, 4), (1, 4), (4, 1)):
+            a = dense(shape, dtype, number)
+            A = ms.tensor(a, form)
+            for size in ((1, shape[1]), (shape[0], 1), (1, shape[1]), shape[1:], (1, 1)):
+                for kind in (dtype, np.float64, np.dtype(">f8")):
+                    # Powers of two, whose quotients are exact, and no two of which are side by side in memory.
+                    powers = (2 ** (np.arange(2 * np.prod(size)) % 5)).astype(kind).reshape(*size, 2)[..., 0]
+                    check(function(A, powers), function(a, powers))
+            with pytest.raises(ms.ExtentError):
+                function(A, np.ones((7, shape[1]) if shape[0] > 1 else (1, 7), dtype))
+
+
 def test_products_of_changing_types_and_ranks() -> None:
     for number, (form, dtype) in enumerate(PAIRS):
         a, x, b = dense((5, 4), dtype, number), dense((4,), dtype, number + 1), dense((4, 3), dtype, number + 2)

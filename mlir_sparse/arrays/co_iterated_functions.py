@@ -12,6 +12,8 @@ import numpy as np
 from mlir_sparse.arrays.broadcast import Labels, without_axes
 from mlir_sparse.arrays.compact_products import compacted, wide_labels
 from mlir_sparse.arrays.contraction import cast
+from mlir_sparse.arrays.entry_lists import WIDEST
+from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.arrays.operator_kernels import access, assignment, computed
 from mlir_sparse.arrays.recent_kernels import RecentKernels
@@ -48,6 +50,8 @@ _UNITING: dict[np.ufunc, _Join] = {
 }
 # Of ufuncs of two tensors that kernels loop over as they are stored.
 _recent: dict[np.ufunc, RecentKernels] = {}
+# Of products of a matrix and an array of one row or of one column, by the axis along which that is.
+_recent_stretched: dict[tuple[np.ufunc, int], RecentKernels] = {}
 # These convert each operand to a truth value by itself.
 _LOGICAL = (np.logical_and, np.logical_or)
 
@@ -106,13 +110,35 @@ def planned(ufunc: np.ufunc, operands: Sequence[Any], shape: tuple[int, ...], dt
         kept = given is not None and all(map(operator.is_, ready, given))
         return run(ready, recent=_recent.setdefault(ufunc, RecentKernels()) if kept else None)
     wide = wide_labels(ready, labels)
+    if given is not None and not wide and (one := _squeezed_array(given)) is not None and ready[0] is given[0]:
+        return run(ready, recent=_recent_stretched.setdefault((ufunc, one[1]), RecentKernels()))
     return compacted(run, ready, labels, names, wide) if wide else run(ready)
 
 
 def recently(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     """Returns the result of a ufunc of operands that an earlier call's kernel takes; None without one."""
     recent = _recent.get(ufunc)
-    return None if recent is None else recent.run(operands)
+    found = None if recent is None else recent.run(operands)
+    if found is None and _recent_stretched and (one := _squeezed_array(operands)) is not None:
+        array, axis = one
+        recent = _recent_stretched.get((ufunc, axis))
+        return None if recent is None else recent.run((operands[0], array))
+    return found
+
+
+def _squeezed_array(operands: Sequence[Any]) -> tuple[Array, int] | None:
+    """Returns the array of one row or one column beside a matrix without its axis of one element, and the other axis.
+
+    Returns:
+        None for other operands, and for a matrix of one row or column, or with an axis that `wide_labels` has.
+    """
+    if len(operands) != 2 or type(operands[1]) is not np.ndarray or type(operands[0]) is not SparseTensor:
+        return None
+    array, sizes = operands[1], operands[0].shape
+    if len(sizes) != 2 or array.ndim != 2 or min(sizes) < 2 or max(sizes) > WIDEST:
+        return None
+    axis = 1 if array.shape == (1, sizes[1]) else 0 if array.shape == (sizes[0], 1) else None
+    return None if axis is None else (array.reshape(-1), axis)
 
 
 def _looped_as_stored(operands: Sequence[Any], labels: Sequence[Labels]) -> bool:
