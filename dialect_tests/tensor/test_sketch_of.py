@@ -123,12 +123,17 @@ def _offsets(a: Array) -> Array:
     return offsets
 
 
-@crossed(name=FOREIGN, pattern=["empty", "one entry", "random", "all"], shape=[(6, 6), (5, 8), (8, 3), (0, 4)])
-def test_storage_that_the_dialect_lacks(name: str, pattern: str, shape: tuple[int, int]) -> None:
+@crossed(
+    name=FOREIGN,
+    pattern=["empty", "one entry", "random", "all"],
+    shape=[(6, 6), (5, 8), (8, 3), (0, 4)],
+    width=[8, 16, 32, 64],
+)
+def test_storage_that_the_dialect_lacks(name: str, pattern: str, shape: tuple[int, int], width: int) -> None:
     dense = np.zeros(shape) if 0 in shape else _filled(pattern, shape)
     held, stored = FOREIGN[name]
     dense = np.where(held(np.ones_like(dense)), dense, 0)
-    A = tensor(dense, name)
+    A = tensor(dense, encoding(name, rank=2, pos_width=width, crd_width=width))
     assert sketch_of(A) == Sketch(shape, float(A.nse), _degrees(np.nonzero(stored(dense))))
 
 
@@ -342,7 +347,7 @@ def test_loose_rows_with_gaps_between_them(pos: int, crd: int, step: int) -> Non
 @crossed(
     sizes=[(), (1,), (2500,), (3, 2500), (2, 5, 41), (4, 1, 3000), (300, 3)],
     each=[1, 3, 8, 2100],
-    dtype=[np.int32, np.int64],
+    dtype=[np.int16, np.int32, np.int64],
     step=[1, 3],
     extent=[50, 1 << 30],
     threads=[1, 3],

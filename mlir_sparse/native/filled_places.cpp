@@ -87,10 +87,15 @@ std::int64_t gather_filled(const IntBuffer &coordinates, std::int64_t each, std:
   const std::int64_t count = coordinates.length;
   const Loop loop = coordinates.contiguous() ? by_vectors(coordinates.width) : nullptr;
   if (loop != nullptr && each >= kVector) return loop(coordinates.data, count, each, next, found, counts);
+  // -1 marks what is empty in numbers of any width; the narrow ones are read without a sign elsewhere.
+  const int above = 64 - coordinates.width;
   return coordinates.visit([&](auto at) {
-    count_places(at, count, each, counts);
+    const auto marked = [=](std::int64_t k) {
+      return static_cast<std::int64_t>(static_cast<std::uint64_t>(at(k)) << above) >> above;
+    };
+    count_places(marked, count, each, counts);
     std::int64_t all = 0;
-    return loop ? loop(coordinates.data, count, count, next, found, &all) : gather_places(at, count, found);
+    return loop ? loop(coordinates.data, count, count, next, found, &all) : gather_places(marked, count, found);
   });
 }
 
