@@ -154,7 +154,7 @@ def gathers_as_products(assignment: Assignment, types: Mapping[str, TensorType])
     >>> kinds = {name: TensorType.parse(text) for name, text in types.items()}
     >>> found = gathers_as_products(with_explicit_sums(parse("y(i) = A(P(i), j) * x(j)")), kinds)
     >>> print(found.assignment)
-    y(i) = sum(j : sum(A.p : A.P(i,A.p) * A(A.p,j)) * x(j))
+    y(i) = sum(j : sum(A.p : A.P.selected(i,A.p) * A(A.p,j)) * x(j))
     """
     if not _gathers(assignment):
         return GathersAsProducts(assignment, {})
