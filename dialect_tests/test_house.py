@@ -175,6 +175,18 @@ def test_modules_stay_small() -> None:
     assert {path: count for path, count in lines.items() if count > 400} == {}
 
 
+def test_no_property_has_a_lock_that_a_fork_may_leave_closed() -> None:
+    """`functools.cached_property` of Python 3.11 has one: `process/forks.py` has the property without."""
+    locked = [
+        str(path.relative_to(PACKAGE))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(tree(path))
+        if path.name != "forks.py" and isinstance(node, ast.ImportFrom) and node.module == "functools"
+        if "cached_property" in {name.name for name in node.names}
+    ]
+    assert locked == []
+
+
 def test_element_types_are_named_in_their_table_alone() -> None:
     """Everything else asks the table: `dtype.is_complex`, `dtype.accumulated_in`, or a type by what it is for."""
     named = {text for dtype in DTYPES for text in (dtype.name, dtype.numpy_name, dtype.mlir)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from operator import attrgetter
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ __all__ = ["dataclass"]
 
 _ABSENT = object()
 _MISSING = dataclasses.MISSING
+_Fields = tuple[list[dataclasses.Field[Any]], list[str], set[str], set[str]]
 _FIRST = 32  # objects of a class before its `__init__` is compiled
 
 
@@ -31,6 +32,7 @@ class _Initialiser:
     def __init__(self, kind: type, frozen: bool) -> None:
         self._kind, self._frozen = kind, frozen
         self._left = _FIRST
+        self._found: _Fields | None = None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., None]:
         if instance is None or self._left <= 0:
@@ -45,16 +47,21 @@ class _Initialiser:
         self._kind.__init__ = made  # type: ignore[misc]
         return made
 
-    @cached_property
-    def _fields(self) -> tuple[list[dataclasses.Field[Any]], list[str], set[str], set[str]]:
-        """The fields, and of their names those of arguments by position, of all arguments and of those that must be."""
-        fields = list(dataclasses.fields(self._kind))
-        taken = [one for one in fields if one.init]
-        must = {one.name for one in taken if one.default is _MISSING and one.default_factory is _MISSING}
-        return fields, [one.name for one in taken if not one.kw_only], {one.name for one in taken}, must
+    def _fields(self) -> _Fields:
+        """Returns the fields, and of their names those by position, those of all arguments and those that must be.
+
+        They are found once, or by two threads at once, without a lock: the child of a fork would wait for a thread
+        that is gone.
+        """
+        if self._found is None:
+            fields = list(dataclasses.fields(self._kind))
+            taken = [one for one in fields if one.init]
+            must = {one.name for one in taken if one.default is _MISSING and one.default_factory is _MISSING}
+            self._found = fields, [one.name for one in taken if not one.kw_only], {one.name for one in taken}, must
+        return self._found
 
     def _fill(self, instance: Any, /, *arguments: Any, **named: Any) -> None:
-        fields, by_position, known, must = self._fields
+        fields, by_position, known, must = self._fields()
         given = dict(zip(by_position, arguments, strict=False)) | named
         if len(given) != len(arguments) + len(named) or not must <= given.keys() <= known:
             self._compiled()(instance, *arguments, **named)

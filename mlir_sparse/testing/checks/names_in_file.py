@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.errors import SparseError
+from mlir_sparse.process.forks import cached_property
 from mlir_sparse.text.parameter_names import named_parameters
 
 __all__ = ["NamesInFile"]
