@@ -131,6 +131,13 @@ def test_element_types_of_sums_and_quotients(dtype: str) -> None:
             check(expression, expected)
 
 
+def test_tensors_that_stand_where_others_were() -> None:
+    """An address tells no type: each tensor is gone before the next of another type is made."""
+    for turn in range(300):
+        array = np.arange(12).reshape(3, 4).astype(("i8", "f8", "f4", "i4")[turn % 4])
+        check(ms.lazy(ms.tensor(array)) * 3, array * 3)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_is_not_finite() -> None:
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0])

@@ -40,7 +40,7 @@ _kernels: OrderedDict[Hashable, ComprehensionKernel] = OrderedDict()
 # spread, which never changes. Another object in the place of one has the same type: the kernel is right for it, too.
 _known: OrderedDict[tuple[RecordedForm, _Options, tuple[int, ...]], _KnownCall] = OrderedDict()
 # By structure and options the operands of the last computation, by identity, and its kernel.
-_last: OrderedDict[Hashable, tuple[tuple[int, ...], ComprehensionKernel]] = OrderedDict()
+_last: OrderedDict[Hashable, tuple[tuple[Hashable, ...], ComprehensionKernel]] = OrderedDict()
 
 
 def recorded(source: Any) -> LazyArray:
@@ -324,9 +324,10 @@ def _data(operands: Sequence[OperandValue]) -> list[Any]:
 
 def _kernel(structure: _Structure, data: Sequence[Any], options: _Options) -> ComprehensionKernel:
     """Returns the kernel for a structure and data like its operands: that of the last computation for the same ones."""
-    key, same = (structure.statements, structure.wanted, options), tuple(map(id, data))
+    key = structure.statements, structure.wanted, options
+    # Another object may come to stand at the address of one that is gone, with other types.
+    same = tuple([(id(one), one.dtype, one.encoding if isinstance(one, SparseTensor) else None) for one in data])
     last = _last.get(key)
-    # Another object in the place of one has the same types: the kernel is right for it, too.
     if last is not None and last[0] == same:
         return last[1]
     kernel = _kernel_for(structure, data, options)
