@@ -128,3 +128,19 @@ def test_masks_of_native_filters_are_checked() -> None:
         native.relocated([np.zeros(1, np.int64)], [4], [3])
     with pytest.raises(ValueError, match="no coordinates in a shape without places"):
         native.relocated([np.zeros(1, np.int64)], [0], [0, 3])
+
+
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO", "DCSR"])
+@pytest.mark.parametrize(("extent", "width"), [(255, 8), (256, 8), (65_536, 16)])
+def test_positions_of_extremes_where_coordinates_reach_the_end_of_their_width(
+    storage: str, extent: int, width: int
+) -> None:
+    """The extent itself is no number of the width."""
+    random = np.random.default_rng(extent)
+    array = np.where(random.random((3, extent)) < 0.3, random.integers(-3, 4, (3, extent)), 0)
+    array[:, -1] = 5
+    for matrix in (array, array.T):
+        A = ms.tensor(matrix, ms.encoding(storage, rank=2, pos_width=32, crd_width=width))
+        for axis in (0, 1):
+            np.testing.assert_array_equal(A.argmax(axis=axis), matrix.argmax(axis=axis))
+            np.testing.assert_array_equal(A.argmin(axis=axis), matrix.argmin(axis=axis))

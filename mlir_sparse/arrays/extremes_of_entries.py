@@ -77,7 +77,8 @@ def best_in_lines(largest: bool, matrix: SparseTensor, axis: int) -> Array | Non
         return None  # to be counted all the same
     if order[1] != axis:
         matrix = matrix.convert("CSR" if axis == 1 else "CSC")
-    begins, coordinates, values = matrix.storage.buffers()
+    begins, narrow, values = matrix.storage.buffers()
+    coordinates = narrow.astype(np.int64, copy=False)  # the extent stands beside them
     found = np.zeros(matrix.shape[1 - axis], np.int64)
     counts = begins[1:] - begins[:-1]
     (lines,) = counts.nonzero()
