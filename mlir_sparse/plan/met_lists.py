@@ -73,17 +73,12 @@ def met_lists(spec: KernelSpec) -> tuple[MetList, ...]:
 
 def _may_turn(product: Product, types: Mapping[str, TensorType]) -> bool:
     """Returns whether a list is met once by loops of another tensor, which the plan may turn: only it knows."""
-    stored = [
-        level_variables(access, types[access.tensor].encoding)  # type: ignore[arg-type]
-        for access in product
-        if _is_walked(access, types[access.tensor])
-    ]
+    kinds = [(access, types[access.tensor].encoding) for access in product if _is_walked(access, types[access.tensor])]
+    stored = [level_variables(access, encoding) for access, encoding in kinds if encoding is not None]
     lists = [
-        level_variables(access, kind.encoding)
-        for access in product
-        if (kind := types[access.tensor]).encoding is not None
-        and _is_walked(access, kind)
-        and begins_with_list(kind.encoding)
+        level_variables(access, encoding)
+        for access, encoding in kinds
+        if encoding is not None and begins_with_list(encoding)
     ]
     return any(own[0] == its[0] and set(own) != set(its) for own in lists for its in stored)
 
