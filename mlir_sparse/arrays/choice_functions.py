@@ -23,10 +23,12 @@ __all__ = [
     *(
         "allclose",
         "array_equal",
+        "array_equiv",
         "binned",
         "choose",
         "choose_by_number",
         "clip",
+        "closeness",
         "imag",
         "interpolated",
         "isclose",
@@ -80,6 +82,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     >>> select([A > 0, A < 0], [10 * A, -A]).to_numpy().tolist()
     [0.0, 20.0, 3.0]
     """
+    condlist, choicelist = list(condlist), list(choicelist)  # of rows, for a tensor
     if not condlist or len(condlist) != len(choicelist):
         raise OperandError(f"expected a choice for each condition, but got {len(choicelist)} for {len(condlist)}")
     numbers = (int, float, complex)
@@ -113,6 +116,15 @@ def binned(x: Any, bins: Any, right: bool = False) -> Any:
         return np.digitize(values, edges, right)
 
     return map_entries(digitize, [x], x.shape)
+
+
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Returns whether all elements agree where two operands are broadcast; that they are not where they cannot be."""
+    try:
+        np.broadcast_shapes(np.shape(a1), np.shape(a2))
+    except ValueError:
+        return False
+    return not np.any(np.not_equal(a1, a2))
 
 
 def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
@@ -186,22 +198,30 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, 
     return map_entries(interp, [x], x.shape)
 
 
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def closeness(rtol: Any, atol: Any, equal_nan: bool) -> tuple[Function, tuple[Any, ...]]:
+    """Returns what says whether elements agree, and its further operands: tolerances, where these are no numbers."""
+
+    def isclose(left: Any, right: Any, relative: Any = rtol, absolute: Any = atol) -> Any:
+        return np.isclose(left, right, relative, absolute, equal_nan)
+
+    return isclose, (rtol, atol) if np.ndim(rtol) or np.ndim(atol) else ()
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Returns where elements agree within a tolerance, as a dense array: missing entries agree."""
-    operands, size = _spread("isclose", a, b)
-    return map_entries(np.isclose, operands, size, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    function, tolerances = closeness(rtol, atol, equal_nan)
+    return map_entries(function, *_spread("isclose", a, b, *tolerances))
 
 
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> bool:
     """Returns whether all elements agree within a tolerance."""
     # Compute where elements disagree, which is mostly nowhere, and so sparse for two sparse operands.
-    operands, size = _spread("allclose", a, b)
+    function, tolerances = closeness(rtol, atol, equal_nan)
 
     def apart(*values: Any) -> Any:
-        left, right = values
-        return ~np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        return ~function(*values)
 
-    return not np.any(map_entries(apart, operands, size))
+    return not np.any(map_entries(apart, *_spread("allclose", a, b, *tolerances)))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:

@@ -19,7 +19,7 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.convert.row_passes import is_list_by_rows
 from mlir_sparse.tensor.kept_entries import lists_entries
-from mlir_sparse.text.given_arguments import integers_of
+from mlir_sparse.text.given_arguments import integer_of, integers_of, refusing
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -65,6 +65,7 @@ def _check_host(device: Any) -> None:
         raise OperandError(f"expected device='cpu' for a new tensor, but got {device!r}: use .to({device!r})")
 
 
+@refusing("ms.from_coo")
 def from_coo(
     coordinates: Any,
     values: Any,
@@ -80,6 +81,7 @@ def from_coo(
     return tensor((coordinates, values), encoding, shape=shape, **options)
 
 
+@refusing("ms.zeros")
 def zeros(
     shape: int | Sequence[int],
     *,
@@ -104,6 +106,7 @@ def zeros(
 empty = zeros
 
 
+@refusing("ms.full")
 def full(
     shape: int | Sequence[int],
     fill_value: complex,
@@ -140,6 +143,7 @@ def full(
     return array if encoding is None else tensor(array, encoding)
 
 
+@refusing("ms.ones")
 def ones(
     shape: int | Sequence[int],
     *,
@@ -155,6 +159,7 @@ def ones(
     return full(shape, 1, dtype=_kind(dtype), encoding=encoding, device=device)
 
 
+@refusing("ms.arange")
 def arange(
     start: float,
     /,
@@ -174,6 +179,7 @@ def arange(
     return array if encoding is None else tensor(array, encoding)
 
 
+@refusing("ms.linspace")
 def linspace(
     start: complex,
     stop: complex,
@@ -192,6 +198,7 @@ def linspace(
     return array if encoding is None else tensor(array, encoding)
 
 
+@refusing("ms.eye")
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -217,15 +224,14 @@ def eye(
     """
     _check_host(device)
     rows, columns = _extents((n_rows, n_rows if n_cols is None else n_cols))
+    k = integer_of(k, "k")
     first, last = max(0, -k), min(rows, columns - k)
     places = np.arange(first, max(first, last), dtype=np.int64)
-    return tensor(
-        (_narrow(np.stack([places, places + k]), (rows, columns)), np.ones(places.size, _kind(dtype))),
-        encoding,
-        shape=(rows, columns),
-    )
+    ones = np.ones(places.size, _kind(dtype))
+    return tensor((_narrow(np.stack([places, places + k]), (rows, columns)), ones), encoding, shape=(rows, columns))
 
 
+@refusing("ms.diags")
 def diags(
     diagonals: Any,
     offsets: Any = 0,
@@ -277,6 +283,7 @@ def _is_flat(diagonals: Any) -> bool:
     return (isinstance(diagonals, np.ndarray) and diagonals.ndim == 1) or np.ndim(diagonals[0]) == 0
 
 
+@refusing("ms.random")
 def random(
     shape: int | Sequence[int],
     density: float = 0.01,
@@ -328,11 +335,13 @@ def _drawn(generator: np.random.Generator, size: int, count: int) -> Any:
     return found
 
 
+@refusing("ms.kron")
 def kron(a: Any, b: Any) -> Any:
     """Returns the Kronecker product of two tensors or arrays: a block for each element of one, times the other."""
     return matrix_products.kron(a, b)
 
 
+@refusing("ms.block")
 def block(blocks: Sequence[Sequence[Any]]) -> Any:
     """Returns a matrix of blocks in rows and columns; None is a block of zeros.
 
@@ -375,15 +384,16 @@ def _extent(given: list[Any], axis: int) -> int:
         raise ExtentError("expected a block other than None in each row and column, but got none")
     if given[0].ndim != 2:
         raise RankError(f"expected matrices as blocks, but got shape {given[0].shape}")
-    extent: int = given[0].shape[axis]
-    return extent
+    return int(given[0].shape[axis])
 
 
+@refusing("ms.tril")
 def tril(m: Any, k: int = 0) -> Any:
     """Returns the elements on and below a diagonal."""
     return shapes.triangle(m, False, k) if isinstance(m, SparseTensor) else np.tril(m, k)
 
 
+@refusing("ms.triu")
 def triu(m: Any, k: int = 0) -> Any:
     """Returns the elements on and above a diagonal."""
     return shapes.triangle(m, True, k) if isinstance(m, SparseTensor) else np.triu(m, k)

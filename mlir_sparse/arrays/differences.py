@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axis_of, listed_axes
-from mlir_sparse.arrays.elementwise import elementwise
-from mlir_sparse.arrays.indexing import item
 from mlir_sparse.arrays.reshape import reshaped
 from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.dtypes import REAL
@@ -34,26 +32,27 @@ def with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
     return a if len(parts) == 1 else np.concatenate(parts, axis)
 
 
-def diff(a: SparseTensor, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     """Returns the n-th differences of neighbours along an axis; for truth values, whether they differ.
 
     Args:
         a: the tensor.
         n: how often.
-        axis: the axis.
+        axis: the axis, which has no elements left where `n` is its extent or more.
         prepend: elements that stand before it, or a number.
         append: likewise, behind it.
     """
     if n < 0:
         raise RankError(f"expected a difference of order 0 or more, but got {n}")
-    found: Any = with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
+    along = axis_of(axis, a.ndim)
+    found: Any = with_ends(a, along, prepend, append) if n else a
     difference = np.logical_xor if a.dtype == np.bool_ else np.subtract
+    n = min(n, max(found.shape[along], 1))  # of differences of nothing there is nothing
     for done in range(n):
-        if not isinstance(found, SparseTensor):  # for a tensor with dense levels only
+        if isinstance(found, np.ndarray):  # for a tensor with dense levels only
             return np.diff(found, n - done, axis)
-        lead = (slice(None),) * axis_of(axis, found.ndim)
-        later, earlier = item(found, (*lead, slice(1, None))), item(found, (*lead, slice(None, -1)))
-        found = elementwise(difference, [later, earlier])
+        lead = (slice(None),) * along
+        found = difference(found[(*lead, slice(1, None))], found[(*lead, slice(None, -1))])
     return found
 
 
@@ -86,7 +85,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
     Raises:
         ExtentError: for too few samples, and for coordinates of another number.
-        OperandError: for another number of distances, and another order.
+        OperandError: for another number of distances, another order, and two neighbours at one coordinate.
         DTypeError: for truth values.
 
     >>> from mlir_sparse.tensor import tensor
@@ -133,6 +132,12 @@ def _distances(shape: tuple[int, ...], axes: list[int], given: tuple[Any, ...]) 
                 "pass one number for samples at equal distances"
             )
         steps = np.diff(places.astype(REAL.numpy) if places.dtype.kind in "biu" else places)
+        if not steps.all():
+            twice = places[:-1][steps == 0][0]
+            raise OperandError(
+                f"expected coordinates along axis {at} that differ from sample to sample, but got {twice} "
+                "twice: two samples at one place have no slope"
+            )
         found.append(steps[0].item() if steps.size and (steps == steps[0]).all() else steps)
     return found
 

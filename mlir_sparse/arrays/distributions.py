@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axes_of
-from mlir_sparse.arrays.entry_lists import entries_of
+from mlir_sparse.arrays.entry_lists import check_dense_fits, entries_of
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.wide_values import narrowed, widened
 from mlir_sparse.errors import DTypeError, ExtentError, OperandError, RankError, UnsupportedError
@@ -127,6 +127,7 @@ def histogram(
 
     Raises:
         UnsupportedError: for weights, and for numbers of bins that are chosen from the elements.
+        TooLargeError: for more bins than fit in memory.
 
     >>> from mlir_sparse.tensor import tensor
     >>> histogram(tensor([[0.0, 2.0], [3.0, 0.0]]), bins=[0, 1, 4])
@@ -140,6 +141,8 @@ def histogram(
     beside = np.asarray(a.fill_value).reshape(1)[: min(missing, 1)]
     if values.dtype == np.bool_:
         values, beside = values.astype(np.uint8), beside.astype(np.uint8)
+    if isinstance(bins, int | np.integer):
+        check_dense_fits((bins + 1,), np.float64)
     edges = np.histogram_bin_edges(np.concatenate([values, beside]), bins, range)
     between = range if range is not None or np.ndim(bins) else (edges[0], edges[-1])
     counts = np.histogram(values, bins, between)[0]
@@ -161,6 +164,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
         DTypeError: for elements that are no integers.
         OperandError: for negative elements, and a negative length.
         ExtentError: for another number of weights.
+        TooLargeError: for an element, or a length, of which no array of counts fits in memory.
 
     >>> from mlir_sparse.tensor import tensor
     >>> bincount(tensor([0, 2, 0, 0, 1, 2])).tolist()
@@ -173,10 +177,14 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     if minlength < 0:
         raise OperandError(f"expected minlength= of 0 or more, but got {minlength}")
     entries = entries_of(x.stored if isinstance(x, FilledTensor) else x)
-    fill = np.asarray(x.fill_value if isinstance(x, FilledTensor) else 0).astype(np.intp)[()]
+    fill = int(x.fill_value) if isinstance(x, FilledTensor) else 0
+    listed = [fill] if entries.values.size < x.size else []
+    if entries.values.size:
+        listed += [int(entries.values.min()), int(entries.values.max())]
+    if min(listed, default=0) < 0:
+        raise OperandError(f"expected elements that are not negative for np.bincount, but got {min(listed)}")
+    check_dense_fits((max(minlength, *listed, 0) + 1,), np.intp)
     values = entries.values.astype(np.intp)
-    if (values < 0).any() or (fill < 0 and values.size < x.size):
-        raise OperandError("expected elements that are not negative for np.bincount, but got negative ones")
     if weights is None:
         beside: Any = x.size - values.size
         found = np.bincount(values, minlength=minlength)

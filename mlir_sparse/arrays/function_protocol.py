@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.control_arguments import CONTROLS, controls_as_arrays, is_tensor
 from mlir_sparse.arrays.numpy_functions import FUNCTIONS
 from mlir_sparse.arrays.refused_functions import way_out
 from mlir_sparse.arrays.ufunc_protocol import written
@@ -39,6 +40,14 @@ def apply_function(
         OperandError: for unsupported functions and arguments.
     """
     name = _name(function)
+    if name in CONTROLS and (options or any(hasattr(one, "ndim") for one in given[1:])):
+        try:
+            given, options = controls_as_arrays(name, function, given, options)
+        except TypeError:
+            pass  # `called` says what the function takes
+        else:
+            if not any(map(is_tensor, (*given, *options.values()))):
+                return function(*given, **options)
     ours = table.get(name)
     if ours is None:
         if refusal is not None:

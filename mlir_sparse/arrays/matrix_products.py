@@ -127,9 +127,9 @@ def tensordot(left: Any, right: Any, axes: Any = 2) -> Any:
 def _axis_pairs(axes: Any, values: Sequence[Value]) -> list[tuple[int, int]]:
     ranks = [value.ndim for value in values]
     if isinstance(axes, int | np.integer):
-        given = list(range(ranks[0] - int(axes), ranks[0])), list(range(int(axes)))
         if not 0 <= axes <= min(ranks):
             raise RankError(f"expected from 0 to {min(ranks)} axes to sum over, but got {axes}")
+        given = list(range(ranks[0] - int(axes), ranks[0])), list(range(int(axes)))
     else:
         given = tuple([side] if isinstance(side, int | np.integer) else list(side) for side in axes)  # type: ignore[assignment]
     if len(given) != 2 or len(given[0]) != len(given[1]):

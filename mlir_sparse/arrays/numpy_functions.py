@@ -27,7 +27,6 @@ from mlir_sparse.arrays import (
 from mlir_sparse.arrays import reshape as shape
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, rolled_axes
 from mlir_sparse.arrays.einsum import einsum, einsum_path
-from mlir_sparse.arrays.elementwise import elementwise
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.norms import norm
 from mlir_sparse.arrays.reduction_table import reduction_functions
@@ -204,7 +203,7 @@ FUNCTIONS: dict[str, Function] = {
     "np.isclose": choice_functions.isclose,
     "np.allclose": choice_functions.allclose,
     "np.array_equal": choice_functions.array_equal,
-    "np.array_equiv": lambda a1, a2: not np.any(elementwise(np.not_equal, [a1, a2])),
+    "np.array_equiv": choice_functions.array_equiv,
     "np.nonzero": choice_functions.nonzero,
     "np.argwhere": _argwhere,
     "np.flatnonzero": _flatnonzero,

@@ -108,7 +108,10 @@ def _whole(number: Any, what: str) -> int:
 
 
 def take(a: SparseTensor, indices: Any, axis: int | None = None) -> Any:
-    """Returns the elements at indices along an axis."""
+    """Returns the elements at indices along an axis; truth values are the indices 0 and 1, as in NumPy."""
+    given = np.asarray(indices)
+    if given.dtype == np.bool_:
+        indices = given.astype(np.intp)
     if axis is None:
         return item(shape.reshaped(a, -1), indices)
     at = axis_of(axis, a.ndim)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ __all__ = [
     ),
 ]
 
+# About what a tensor without elements takes, with its buffers.
+_PART_BYTES = 512
+
 
 def _along(tensor: SparseTensor, axis: int, part: Any) -> SparseTensor:
     at = axis_of(axis, tensor.ndim)
@@ -48,6 +52,7 @@ def array_split(ary: SparseTensor, indices_or_sections: Any, axis: int = 0) -> l
         count = int(indices_or_sections)
         if count < 1:
             raise ExtentError(f"expected one part or more, but got {count}")
+        check_fits(count * _PART_BYTES, f"a list of {count} tensors")
         each, more = divmod(extent, count)
         cuts = np.cumsum([0, *[each + 1] * more, *[each] * (count - more)]).tolist()
     else:
@@ -139,8 +144,17 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 
 def tile(A: SparseTensor, reps: Any) -> SparseTensor:
-    """Returns a tensor repeated along each axis."""
-    counts = tuple(reps) if isinstance(reps, Sequence) else (int(reps),)
+    """Returns a tensor repeated along each axis.
+
+    Raises:
+        TypeError: for repeats that are no integers.
+        ExtentError: for negative ones.
+        TooLargeError: for a result that would not fit in memory.
+    """
+    counts = tuple(map(operator.index, reps if np.ndim(reps) else (reps,)))
+    if any(count < 0 for count in counts):
+        raise ExtentError(f"expected repeats that are not negative, but got {shown(reps)}")
+    check_fits(A.nbytes * prod(counts), f"a tensor repeated {shown(reps)} times")
     rank = max(A.ndim, len(counts))
     found = reshape.reshaped(A, (1,) * (rank - A.ndim) + A.shape)
     for axis, count in enumerate((1,) * (rank - len(counts)) + counts):

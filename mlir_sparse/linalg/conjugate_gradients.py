@@ -14,6 +14,7 @@ from mlir_sparse.compile.entry_points import compile
 from mlir_sparse.errors import DTypeError, ExtentError, RankError, SettingError
 from mlir_sparse.linalg.operands import least_type, right_sides, square_matrix
 from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.text.given_arguments import shown
 
 __all__ = ["cg"]
 
@@ -222,8 +223,11 @@ def _steps(given: int | None, size: int) -> int:
     return int(given)
 
 
-def _tolerance(name: str, given: float) -> float:
-    value = float(given)
+def _tolerance(name: str, given: Any) -> float:
+    try:
+        value = math.nan if isinstance(given, str | bytes) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
     if not value >= 0:
-        raise SettingError(f"expected a number of 0 or more as {name}, but got {given}")
+        raise SettingError(f"expected a number of 0 or more as {name}, but got {shown(given)}")
     return value

@@ -49,7 +49,7 @@ class LibraryMethods(ArrayMethods):
     def rmatvec(self, x: Array) -> Array:
         """Returns the product of the conjugate transpose with a vector of shape (m,) or (m, 1)."""
         real = self._as_operator().storage.values.dtype.kind != "c"
-        if x.ndim == 1:
+        if getattr(x, "ndim", 1) == 1:
             product: Array = x @ self if real else np.conj(np.conj(x) @ self)
             return product
         return self.rmatmat(x)

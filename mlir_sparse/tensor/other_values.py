@@ -13,6 +13,7 @@ from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
+from mlir_sparse.text.given_arguments import shown
 
 __all__ = ["all_are_elements", "value_places", "with_values"]
 
@@ -36,7 +37,10 @@ def with_values(tensor: SparseTensor, values: object) -> SparseTensor:
 def _array(values: object, count: int) -> Array:
     if isinstance(values, SparseTensor):
         raise OperandError("expected an array of values, but got a SparseTensor: pass its storage.values")
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged
+        raise OperandError(f"expected numbers as values, but got {shown(values)}: {error}") from None
     if array.dtype.kind not in "biufcV":
         raise DTypeError(f"expected numbers as values, but got {array.dtype}")
     dtype = DType.of(array.dtype.newbyteorder("=")).numpy

@@ -18,6 +18,7 @@ from mlir_sparse.tensor.borders.dense_arrays import is_array_source
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
 from mlir_sparse.tensor.borders.scipy_callers import beside_scipys_identity, refuse_expm
 from mlir_sparse.tensor.named_methods import NamedMethods
+from mlir_sparse.text.given_arguments import INVALID, refused_arguments
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -44,15 +45,15 @@ def perform(name: str, *arguments: Any, **options: Any) -> Any:
 
     Raises:
         OperandError: for invalid arguments, with the message of the exception that they caused.
+        TooLargeError: where memory ended.
     """
     try:
         return (_installed.get(name) or _operation(name))(*arguments, **options)
     except SparseError:
         raise
-    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+    except INVALID as error:
         what = f"np.{arguments[0].__name__}" if hasattr(arguments[0], "__name__") else name
-        text = " ".join(str(error).split())[:300]
-        raise OperandError(f"expected arguments that {what} takes, but got others: {text}") from error
+        raise refused_arguments(what, error) from error
 
 
 # The reflected method of each operator.

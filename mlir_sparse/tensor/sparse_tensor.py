@@ -30,6 +30,7 @@ from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.library_methods import LibraryMethods
 from mlir_sparse.tensor.printed_tensor import describe_tensor
 from mlir_sparse.tensor.validate import storage_of_levels
+from mlir_sparse.text.given_arguments import shown
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -221,6 +222,7 @@ class SparseTensor(LibraryMethods):
         Raises:
             TooLargeError: for an array that would not fit in memory.
             DTypeError: for a fill value outside the element type.
+            OperandError: for a fill value that is no number.
 
         >>> from mlir_sparse.tensor import tensor
         >>> tensor([[0.0, 2.0], [3.0, 0.0]]).to_numpy(fill_value=float("inf"))
@@ -228,7 +230,7 @@ class SparseTensor(LibraryMethods):
                [ 3., inf]])
         """
         check_fits(prod(self._shape) * self.dtype.itemsize, f"a dense array of shape {self._shape}")
-        if fill_value != 0:
+        if type(fill_value) is not int or fill_value:
             return self._filled(fill_value)
         if self._storage.values.size <= _FEW and is_rows(self.encoding) and not self._storage.view:
             return self._dense_of_lines()
@@ -248,6 +250,9 @@ class SparseTensor(LibraryMethods):
         return found
 
     def _filled(self, fill_value: float | complex) -> Array:
+        is_number = isinstance(fill_value, int | float | complex | np.generic | np.ndarray) and np.ndim(fill_value) == 0
+        if not is_number or np.asarray(fill_value).dtype.kind not in "biufcV":
+            raise OperandError(f"expected a number as fill value, but got {shown(fill_value)}")
         with np.errstate(all="ignore"):
             filling = np.asarray(fill_value).astype(self.dtype)
         if filling != fill_value and fill_value == fill_value:

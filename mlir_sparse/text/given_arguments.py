@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from mlir_sparse.errors import OperandError
+from mlir_sparse.errors import OperandError, SparseError, TooLargeError
 
-__all__ = ["integer_of", "integers_of", "path_of", "seconds_of", "several_of", "shown", "text_of"]
+__all__ = [
+    *("INVALID", "integer_of", "integers_of", "path_of", "refused_arguments", "refusing"),
+    *("seconds_of", "several_of", "shown", "text_of"),
+]
+
+# What Python and NumPy raise for arguments that they do not take.
+INVALID = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # A bound on the length of any list of arguments: axes, extents, names.
 _MOST = 10_000
@@ -105,3 +114,41 @@ def shown(given: object) -> str:
     except Exception:
         return type(given).__name__
     return text if len(text) <= 60 and text.isprintable() else f"{type(given).__name__} {ascii(text)[1:50]}..."
+
+
+def refused_arguments(what: str, error: Exception) -> SparseError:
+    """Returns the error of this package for an exception that invalid arguments caused in a function.
+
+    Args:
+        what: the function, as users write it.
+        error: one of `INVALID`.
+
+    >>> print(refused_arguments("ms.eye", TypeError("bad operand")))
+    expected arguments that ms.eye takes, but got others: bad operand
+    """
+    text = " ".join(str(error).split())[:300]
+    if isinstance(error, MemoryError):
+        return TooLargeError(f"expected arguments of {what} whose result fits in memory, but got others: {text}")
+    return OperandError(f"expected arguments that {what} takes, but got others: {text}")
+
+
+def refusing(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Returns what makes a function refuse invalid arguments by an error of this package, whatever they cause in it.
+
+    Args:
+        what: the function, as users write it.
+    """
+
+    def made(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def refused(*arguments: P.args, **options: P.kwargs) -> R:
+            try:
+                return function(*arguments, **options)
+            except SparseError:
+                raise
+            except INVALID as error:
+                raise refused_arguments(what, error) from error
+
+        return refused
+
+    return made

@@ -149,23 +149,13 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     return _all_hold(same, a1, a2)
 
 
-def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    return map_elements(np.isclose, (a, b), "isclose", rtol=rtol, atol=atol, equal_nan=equal_nan)
+def _isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    function, tolerances = choice_functions.closeness(rtol, atol, equal_nan)
+    return map_elements(function, (a, b, *tolerances), "isclose")
 
 
-def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def _allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> bool:
     return bool(np.all(_isclose(a, b, rtol, atol, equal_nan)))
-
-
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    if n < 0:
-        raise RankError(f"expected a difference of order 0 or more, but got {n}")
-    found = differences.with_ends(a, axis_of(axis, a.ndim), prepend, append) if n else a
-    for _ in range(n):
-        lead = (slice(None),) * (axis % a.ndim)
-        later, earlier = found[(*lead, slice(1, None))], found[(*lead, slice(None, -1))]
-        found = later != earlier if a.dtype == np.bool_ else later - earlier
-    return found
 
 
 def _pad(array: FilledTensor, pad_width: Any, mode: str = "constant", **options: Any) -> Any:
@@ -326,7 +316,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     "np.isclose": _isclose,
     "np.allclose": _allclose,
     "np.array_equal": _array_equal,
-    "np.array_equiv": lambda a1, a2: bool(np.all(np.equal(a1, a2))),
+    "np.array_equiv": choice_functions.array_equiv,
     "np.nonzero": filled_order.nonzero,
     "np.isin": filled_order.isin,
     "np.searchsorted": filled_order.searchsorted,
@@ -348,7 +338,7 @@ FILLED_FUNCTIONS: dict[str, Function] = {
     # shapes
     "np.diag": _diag,
     "np.pad": _pad,
-    "np.diff": _diff,
+    "np.diff": differences.diff,
     "np.gradient": differences.gradient,
     "np.trapezoid": differences.trapezoid,
     "np.append": lambda arr, values, axis=None: joined(

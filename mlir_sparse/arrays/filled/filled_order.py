@@ -156,6 +156,8 @@ def isin(
     def within(values: Array) -> Array:
         return np.isin(values if (found := widened(values)) is None else found, among, invert=invert)
 
+    if not hasattr(element, "fill_value"):
+        return within(np.asarray(element))
     return map_elements(within, [element], "isin")
 
 

@@ -15,6 +15,7 @@ from mlir_sparse.tensor.draw.canvas import CHARACTER, Box, Canvas, Pixels, Shape
 from mlir_sparse.tensor.draw.drawing import Drawing
 from mlir_sparse.tensor.draw.entry_raster import entry_raster, panel_name, pixel_numbers
 from mlir_sparse.tensor.level_storage import Array
+from mlir_sparse.text.given_arguments import integer_of
 
 if TYPE_CHECKING:  # sparse_tensor imports this module
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -34,7 +35,7 @@ def most_pixels(pixels: int) -> int:
     Raises:
         OperandError: for none, or for more than a picture can show.
     """
-    if not 1 <= pixels <= _MOST_PIXELS:
+    if not 1 <= integer_of(pixels, "pixels") <= _MOST_PIXELS:
         raise OperandError(f"expected 1 to {_MOST_PIXELS} pixels in each dimension of a picture, but got {pixels}")
     return pixels
 
