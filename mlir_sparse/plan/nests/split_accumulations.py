@@ -32,7 +32,7 @@ from mlir_sparse.notation.semiring import MONOIDS
 from mlir_sparse.plan.cost import nest_cost
 from mlir_sparse.plan.nests.products_at_entries import entry_product, sparse_factors
 from mlir_sparse.plan.order.loop_choice import NestToOrder
-from mlir_sparse.plan.order.loop_order import choose_loops
+from mlir_sparse.plan.order.loop_order import least_cost
 from mlir_sparse.plan.order.storage_choice import can_co_iterate
 from mlir_sparse.plan.program_builder import Values
 from mlir_sparse.plan.rewrite.distribute import DISTRIBUTE
@@ -354,9 +354,7 @@ class Splitter:
             if not all(isinstance(subscript, IndexVar) for subscript in access.subscripts):
                 # Loops read it as an array, or its elements picked.
                 types[access.tensor] = replace(types[access.tensor], encoding=None)
-        choice = choose_loops(NestToOrder(free_indices(body), (), body, None, False), types)
-        assert choice is not None
-        return choice.cost
+        return least_cost(NestToOrder(free_indices(body), (), body, None, False), types)
 
     def closed(self, node: Expr) -> Expr:
         """Returns an expression without reductions: those in it become temporaries."""
