@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -67,3 +69,24 @@ def test_other_threads_may_end_while_a_child_works() -> None:
     started.join()
     assert found == [b"done"]
     assert in_child(lambda: (3, b"")).status == 3
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e400, 1e12])
+def test_timeouts_may_have_no_end(timeout: float) -> None:
+    end = in_child(lambda: (0, b"done"), timeout)
+    assert (end.content, end.timed_out) == (b"done", False)
+
+
+def test_descriptors_above_1023() -> None:
+    """select() takes none of them, and a server has many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1200:
+        pytest.skip(f"expected 1200 descriptors, but the system allows {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert in_child(lambda: (0, b"done"), 60).content == b"done"
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
-import select
+import selectors
 import signal
 import sys
 import time
@@ -18,6 +18,7 @@ __all__ = ["ChildEnd", "in_child"]
 
 _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 _MOST = 1 << 20  # bytes read at a time
+_LONGEST = 3600.0  # seconds of one wait: what the system takes is bounded, and a timeout may be infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,15 @@ def _run(work: Callable[[], tuple[int, bytes]], answer: int) -> None:
 def _all_of(descriptor: int, deadline: float | None) -> bytes | None:
     """Returns what is written to a pipe until all writers have closed it; None if the time is over before."""
     found = bytearray()
-    while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([descriptor], [], [], left)
-        if not ready:
-            return None
-        piece = os.read(descriptor, _MOST)
-        if not piece:
-            return bytes(found)
-        found += piece
+    with selectors.DefaultSelector() as waiting:  # select() takes no descriptor above 1023
+        waiting.register(descriptor, selectors.EVENT_READ)
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not waiting.select(None if left is None else min(left, _LONGEST)):
+                if left is not None and left <= _LONGEST:
+                    return None
+                continue
+            piece = os.read(descriptor, _MOST)
+            if not piece:
+                return bytes(found)
+            found += piece
