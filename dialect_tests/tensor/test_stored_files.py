@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import pickle
 from collections.abc import Callable
@@ -246,3 +247,40 @@ def test_parquet_that_is_no_tensor_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(ms.FileFormatError, match=r"a\.parquet"):
         ms.source(path)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("order", ["in order", "rows only", "late", "any", "twice"])
+def test_rows_of_parquet_in_any_order_and_batches_of_any_size(
+    rank: int, order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    random, shape, kind = np.random.default_rng(3), (200, 30, 5)[:rank], ("u1", "i8", "u8")[rank - 1]
+    dense = np.where(random.random(shape) < 0.1, random.integers(1, 9, shape), 0).astype(float)
+    places = np.nonzero(dense)
+    values = dense[places]
+    if order == "rows only":
+        chosen = np.lexsort((random.random(values.size), places[0]))
+    elif order == "late":  # the last row comes first in the last batch
+        chosen = np.r_[: values.size - 5, values.size - 1, values.size - 5 : values.size - 1]
+    elif order == "any":
+        chosen = random.permutation(values.size)
+    else:
+        chosen = np.arange(values.size)
+    if order == "twice":
+        chosen, values = np.repeat(chosen, 2), values / 2
+    columns = {f"d{dim}": own[chosen].astype(kind) for dim, own in enumerate(places)}
+    table = pa.table({**columns, "v": values[chosen]}).replace_schema_metadata({"shape": json.dumps(shape)})
+    rows = importlib.import_module("mlir_sparse.tensor.files.parquet_rows")
+    for batch, group in ((7, 60), (1 << 14, 90)):
+        monkeypatch.setattr(rows, "_BATCH", batch)
+        pq.write_table(table, tmp_path / "a.parquet", row_group_size=group)
+        for axis in range(rank):
+            source = ms.source(tmp_path / "a.parquet", along=axis)
+            extent = shape[axis]
+            for low, high in ((0, extent), (0, 0), (extent // 3, extent // 2), (extent - 1, extent)):
+                part = source.read(low, high)
+                wanted = dense[(slice(None),) * axis + (slice(low, high),)]
+                assert part.encoding == source.type.encoding
+                np.testing.assert_array_equal(part.to_numpy(), wanted)
+                assert part.nse == np.count_nonzero(wanted)

@@ -90,7 +90,7 @@ def stream(
     Raises:
         UnsupportedError: for a statement that cannot be cut so; each index variable has its reason. For one that reads
             what is made in parts otherwise than part by part, where that is no output, and larger than `memory`.
-        TooLargeError: for one coordinate of a source that exceeds a part.
+        TooLargeError: for one coordinate of a source that exceeds a part, and a file in chunks that exceed the memory.
         FileFormatError: for what a file does not hold, with the file and the part of it.
         SourceError: for a part that could not be read in three attempts.
 

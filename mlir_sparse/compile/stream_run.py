@@ -25,6 +25,14 @@ Array = np.ndarray[Any, Any]
 _CHUNKS = 4
 """A chunk takes this part of the memory: one is computed while the next is read and checked."""
 
+_LEAST_PART = 4
+"""Parts are made smaller for what is held while they are read, to this part of a chunk at the least."""
+
+_SMALL = 1 << 24
+"""Bytes that are held while parts are read for which nothing is refused: libraries take some of it for any file."""
+
+_LARGE_PAGE = 1 << 21
+
 
 @dataclass(slots=True, eq=False)
 class StreamRun:
@@ -82,13 +90,34 @@ class StreamRun:
         merged = {
             bound // (1 if halo is None else halo.factor)
             for source, halo in read
-            for bound in source.bounds(limit // count)
+            for bound in self._bounds_of(source, limit // count)
         }
         found = sorted({bound for bound in merged if bound % unit == 0 and bound < extent} | {0, extent})
         found = found if extent else [0, 0]
         for statement in one.statements:
             self._check_halos(statement, found, limit)
         return found
+
+    def _bounds_of(self, given: TensorSource, limit: int) -> list[int]:
+        """Returns the bounds of a source's parts, two of which and what is held beside take 2.5 times a limit.
+
+        Raises:
+            TooLargeError: for a file that is read in more than the memory at a time, and a part of one coordinate that
+                exceeds the limit.
+        """
+        small, least = limit, max(1, limit // _LEAST_PART)
+        while small > least and 2 * _pages(small) + given.beside(small) > 2.5 * limit:
+            small = max(least, small * 7 // 8)
+        beside = given.beside(small)
+        if beside > max(self.memory, _SMALL):
+            raise TooLargeError(
+                f"expected a file that is read in {self.memory:,} bytes, but got {beside:,} for what {given!r} is read "
+                "in at a time, such as its chunks: give more memory, or write it in smaller ones"
+            )
+        try:
+            return given.bounds(small)
+        except TooLargeError:
+            return given.bounds(limit)
 
     def _check_halos(self, one: StatementInPass, bounds: Sequence[int], limit: int) -> None:
         """Refuses pieces that read so much beside their own coordinates that two of them exceed the memory."""
@@ -206,6 +235,11 @@ class _Pass:
                 if number + 1 < len(ranges):
                     following = reader.submit(read, *ranges[number + 1])
                 yield piece, parts
+
+
+def _pages(nbytes: int) -> int:
+    """Returns the bytes that a part takes: some large pages are filled in part, as in each array the last is."""
+    return nbytes if nbytes < _LARGE_PAGE // 2 else nbytes + _LARGE_PAGE * 3 // 2
 
 
 def _part(given: Any, axis: int, low: int, high: int) -> Any:

@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <pybind11/stl.h>
 
 #include "block.hpp"
@@ -78,12 +82,22 @@ py::array array_of(Block &&block, std::size_t length, const py::dtype &dtype, bo
   return array;
 }
 
+// Libraries that read files take and free megabytes in many threads, each of which has a heap that grows and that malloc
+// keeps.
+void trim_heaps() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
 void register_memory(py::module_ &module) {
   module.def(
       "owned_buffers", [] { return owned_buffers.load(); },
       "Returns how many buffers of results are still referenced from Python.");
   module.def("kept_bytes", &kept_bytes, "Returns how much memory of results that are gone is kept for others to come.");
   module.def("drop_kept", &drop_kept, "Gives back all memory that is kept.");
+  module.def("trim_heaps", &trim_heaps, py::call_guard<py::gil_scoped_release>(),
+             "Gives memory back to the system that malloc keeps of what is freed, where malloc has a call for it.");
   module.def("reserve", &reserve, py::arg("length"), py::arg("dtype"), py::arg("zeroed") = false,
              "Returns an array of items that nobody has written; room that is never touched costs nothing.");
   module.attr("LARGE_ARRAY") = kLargeArray;

@@ -16,19 +16,18 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import TRUTH, DType
 from mlir_sparse.encoding import encoding as as_encoding
-from mlir_sparse.errors import FileFormatError, MissingPackageError, OperandError, SparseError, UnsupportedError
+from mlir_sparse.errors import FileFormatError, OperandError, SparseError, UnsupportedError
 from mlir_sparse.tensor.borders.anndata_attributes import matrix_format, matrix_shape
 from mlir_sparse.tensor.files.file_array import FileArray
+from mlir_sparse.tensor.files.group_readers import array_of_hdf5, array_of_zarr, opened_hdf5, opened_zarr
 from mlir_sparse.tensor.files.stored_levels import StoredLevels
 from mlir_sparse.tensor.fill_values import is_zero_fill
 from mlir_sparse.tensor.level_storage import Array
@@ -71,64 +70,6 @@ def is_hdf5(name: str) -> bool:
 def is_zarr(name: str) -> bool:
     """Returns whether a name is that of a Zarr store: a folder, or an address such as `s3://bucket/a.zarr`."""
     return "://" in name or any(os.path.exists(os.path.join(name, one)) for one in _ZARR)
-
-
-@dataclass(frozen=True, slots=True)
-class _Dataset:
-    """Reads ranges of an array of an HDF5 file."""
-
-    path: str
-    name: str
-
-    def __call__(self, start: int, stop: int) -> Array:
-        with _opened_hdf5(self.path) as file:
-            dataset = file[self.name]
-            if dataset.ndim != 1 or dataset.dtype.kind not in "iuf" or start >= stop:
-                return np.asarray(dataset[start:stop] if dataset.shape else dataset[()])
-            found: Array = _native.dense_array((stop - start,), dataset.dtype)  # as of `.npz`
-            dataset.read_direct(found, np.s_[start:stop])
-            return found
-
-
-@dataclass(frozen=True, slots=True)
-class _ZarrArray:
-    """Reads ranges of an array of a Zarr store."""
-
-    path: str
-    name: str
-
-    def __call__(self, start: int, stop: int) -> Array:
-        with refusing(self.path, f"a whole array {self.name}"):  # decoders raise anything for damaged chunks
-            array = _opened_zarr(self.path)[self.name]
-            return np.asarray(array[start:stop] if array.shape else array[()])
-
-
-@contextmanager
-def _opened_hdf5(path: str) -> Iterator[Any]:
-    try:
-        import h5py
-    except ImportError as error:
-        raise MissingPackageError(
-            f"{path}: expected the package h5py for this file, but got {error}: pip install 'mlir-sparse[files]'"
-        ) from None
-    # A file that was cut short, and chunks that do not unpack, are OSErrors of h5py without a number.
-    try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise FileFormatError(f"{path}: expected a whole HDF5 file, but got {error}") from error
-
-
-def _opened_zarr(path: str) -> Any:
-    try:
-        import zarr
-    except ImportError as error:
-        raise MissingPackageError(
-            f"{path}: expected the package zarr for this folder, but got {error}: pip install 'mlir-sparse[files]'"
-        ) from None
-    return zarr.open_group(path, mode="r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +124,13 @@ def _names(found: Mapping[str, Any]) -> str:
 
 def _hdf5_groups(path: str) -> Iterator[_Group]:
     found: list[_Group] = []
-    with _opened_hdf5(path) as file:
+    with opened_hdf5(path) as file:
         import h5py
 
         def add(name: str, node: Any) -> None:
             if isinstance(node, h5py.Group):
                 arrays = {
-                    key: FileArray(_Dataset(path, child.name), child.shape, child.dtype)
+                    key: array_of_hdf5(path, child)
                     for key, child in node.items()
                     if isinstance(child, h5py.Dataset) and child.shape is not None
                 }
@@ -201,13 +142,10 @@ def _hdf5_groups(path: str) -> Iterator[_Group]:
 
 
 def _zarr_groups(path: str) -> Iterator[_Group]:
-    pending = [("", _opened_zarr(path))]
+    pending = [("", opened_zarr(path))]
     while pending:
         name, node = pending.pop()
-        arrays = {
-            key: FileArray(_ZarrArray(path, f"{name}/{key}".strip("/")), child.shape, np.dtype(child.dtype))
-            for key, child in node.arrays()
-        }
+        arrays = {key: array_of_zarr(path, f"{name}/{key}".strip("/"), child) for key, child in node.arrays()}
         yield _Group(name, arrays, dict(node.attrs))
         pending += [(f"{name}/{key}".strip("/"), child) for key, child in node.groups()]
 

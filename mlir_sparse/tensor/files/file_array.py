@@ -51,6 +51,11 @@ class FileArray:
         """Returns the bytes of all elements."""
         return self.size * self.dtype.itemsize
 
+    def beside(self, nbytes: int) -> int:
+        """Returns about how many bytes are held beside a range of so many while it is read."""
+        held = getattr(self.read, "beside", None)
+        return 0 if held is None else held(nbytes)
+
     def read_at_once(self) -> FileArray:
         """Returns the array with slices that are read at once."""
         return FileArray(self.read, self.shape, self.dtype, self.start, eager=True, shift=self.shift)

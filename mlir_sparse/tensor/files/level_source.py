@@ -110,6 +110,12 @@ class LevelSource(TensorSource):
         arrays = [array for one in below for array in (one.positions, one.coordinates) if array is not None]
         return sum(array.nbytes for array in arrays) + len(below[-1].places) * self._stored.dtype.numpy.itemsize
 
+    def beside(self, nbytes: int) -> int:
+        """Returns about how many bytes are held beside a part of so many while it is read, an array at a time."""
+        given = [array for array in self._given.arrays if isinstance(array, FileArray)]
+        whole = max(1, sum(array.nbytes for array in given))
+        return max((array.beside(nbytes * array.nbytes // whole) for array in given), default=0)
+
 
 def _counted(level: Below) -> Any:
     """Returns positions that count from the part's first entry."""

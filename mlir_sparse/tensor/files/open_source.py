@@ -85,6 +85,9 @@ class _WholeFile(TensorSource):
     def nbytes_between(self, low: int, high: int) -> int:
         return self._nbytes * (high - low) // max(1, self.shape[self.axis])
 
+    def beside(self, nbytes: int) -> int:
+        return self._nbytes
+
     def __repr__(self) -> str:
         return self.path
 
@@ -106,6 +109,9 @@ class _CutText(TensorSource):
 
     def nbytes_between(self, low: int, high: int) -> int:
         return self._parts.nbytes_between(low, high)
+
+    def beside(self, nbytes: int) -> int:
+        return self._parts.beside(nbytes)
 
     def bounds(self, limit: int) -> list[int]:
         return self._parts.bounds(limit)

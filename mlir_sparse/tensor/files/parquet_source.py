@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from mlir_sparse import _native
-from mlir_sparse.classes import dataclass
 from mlir_sparse.disk import refusing
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.errors import ExtentError, FileFormatError, MissingPackageError, SparseError
-from mlir_sparse.tensor.create import from_entries
+from mlir_sparse.tensor.files.parquet_rows import HELD, PartOfRows, RowGroup, batches_of, opened_parquet
 from mlir_sparse.tensor.files.tensor_source import TensorSource
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.listed_words import listed
 
 __all__ = ["ParquetSource", "is_parquet"]
+
+_RELEASED = 8
+"""Batches after which Arrow gives back what it keeps: more than it uses, while pages of some size follow others."""
 
 
 def is_parquet(name: str) -> bool:
@@ -38,44 +40,6 @@ def _files(name: str) -> list[str]:
     if not os.path.isdir(name):
         return [name]
     return [os.path.join(name, one) for one in sorted(os.listdir(name)) if not one.startswith((".", "_"))]
-
-
-@dataclass(frozen=True, slots=True)
-class _RowGroup:
-    """A group of rows of a file: which, how many, and the least and greatest coordinate of the axis there."""
-
-    path: str
-    number: int
-    rows: int
-    low: int
-    high: int
-
-
-class _Column:
-    """A column that is read a group at a time, into memory that is taken as it fills.
-
-    Args:
-        kind: its type.
-        expected: about how many rows there will be.
-    """
-
-    def __init__(self, kind: np.dtype[Any], expected: int) -> None:
-        self._found: Array = _native.reserve(expected + expected // 8, kind)
-        self._count = 0
-
-    def append(self, rows: Array) -> None:
-        """Adds rows, in the column's type."""
-        end = self._count + rows.size
-        if end > self._found.size:
-            before = self._found
-            self._found = _native.reserve(max(end, 2 * before.size), before.dtype)
-            self._found[: self._count] = before[: self._count]
-        self._found[self._count : end] = rows
-        self._count = end
-
-    def array(self) -> Array:
-        """Returns the rows."""
-        return _native.trim(self._found, self._count, 0)
 
 
 class ParquetSource(TensorSource):
@@ -104,7 +68,7 @@ class ParquetSource(TensorSource):
         if not files:
             raise FileFormatError(f"{name}: expected Parquet files in the folder, but got none")
         with _named(name):
-            opened = [(path, _opened(parquet, path)) for path in files]
+            opened = [(path, opened_parquet(parquet, path)) for path in files]
             self._columns, value = _columns(opened[0][1].schema_arrow, columns)
             rank = len(self._columns) - 1
             if not 0 <= axis < rank:
@@ -113,7 +77,7 @@ class ParquetSource(TensorSource):
             greatest = [max((one[dim][1] for file in bounds for one in file), default=-1) for dim in range(rank)]
             self.shape = _shape(opened[0][1], shape, greatest)
             self._groups = [
-                _RowGroup(path, number, file.metadata.row_group(number).num_rows, *found[axis])
+                RowGroup(path, number, file.metadata.row_group(number).num_rows, *found[axis])
                 for (path, file), ends in zip(opened, bounds, strict=True)
                 for number, found in enumerate(ends)
             ]
@@ -123,29 +87,34 @@ class ParquetSource(TensorSource):
         encoding = as_encoding(preset, rank=rank) if preset == "COO" else as_encoding(preset)
         crd = 32 if max(self.shape, default=0) <= 1 << 31 else 64
         self.type = TensorType(dtype, (None,) * rank, encoding.with_widths(32 if entries < 1 << 31 else 64, crd))
-        self._coordinate = np.dtype(np.int32 if max(self.shape, default=0) < 1 << 31 else np.int64)
+        self._in_order: bool | None = None
 
     def read(self, low: int, high: int) -> SparseTensor:
         """Returns the part between two coordinates of the axis."""
         self._check_range(low, high)
         with _named(f"{self.name}, {self._range(low, high)}"):
-            kinds = [self._coordinate] * len(self.shape) + [self.type.dtype.numpy]
-            columns = [_Column(kind, self._rows_between(low, high)) for kind in kinds]
-            for group in self._meeting(low, high):
-                for column, own in zip(columns, self._entries(group, low, high), strict=True):
-                    column.append(own)
-            _release_unused()
-            *dims, values = (column.array() for column in columns)
             shape = (*self.shape[: self.axis], high - low, *self.shape[self.axis + 1 :])
-            return from_entries(dims, values, shape, self.type.encoding, dtype=self.type.dtype, parameters={})
+            part = PartOfRows(self.type, shape, self.axis, self._rows_between(low, high))
+            for number, (group, columns) in enumerate(self._batches(self._meeting(low, high))):
+                part.append(self._inside(group, columns, low, high))
+                if number % _RELEASED == 0:
+                    _release_unused()
+            _release_unused()
+            return part.tensor()
 
     def nbytes_between(self, low: int, high: int) -> int:
         """Returns the bytes of the part between two coordinates, without reading its entries."""
         encoding = self.type.encoding
         assert encoding is not None
-        an_entry = self.type.dtype.numpy.itemsize + encoding.crd_width // 8 * (len(self.shape) - (len(self.shape) == 2))
         rows = self._rows_between(low, high)
-        return rows * an_entry + (high - low) * encoding.pos_width // 8 * (len(self.shape) == 2)
+        return rows * self._bytes_an_entry() + (high - low) * encoding.pos_width // 8 * (len(self.shape) == 2)
+
+    @property
+    def _coordinate_bytes(self) -> int:
+        return 0 if self.type.encoding is None else self.type.encoding.crd_width // 8
+
+    def _bytes_an_entry(self) -> int:
+        return self.type.dtype.itemsize + self._coordinate_bytes * (len(self.shape) - (len(self.shape) == 2))
 
     def _rows_between(self, low: int, high: int) -> int:
         """Returns about how many entries lie between two coordinates."""
@@ -155,45 +124,43 @@ class ParquetSource(TensorSource):
             rows += group.rows * inside / (group.high + 1 - group.low)
         return int(rows)
 
-    def _meeting(self, low: int, high: int) -> Iterator[_RowGroup]:
+    def _meeting(self, low: int, high: int) -> Iterator[RowGroup]:
         return (group for group in self._groups if group.rows and group.low < high and group.high >= low)
 
-    def _entries(self, group: _RowGroup, low: int, high: int) -> Iterator[Array]:
-        """Yields the columns of those rows of a group that are in a range; one is in Arrow's memory at a time."""
-        file = _opened(_package(self.name), group.path)
-        along = self._column(file, group, self.axis)
-        if along.size != group.rows or (along.size and not group.low <= along.min() <= along.max() <= group.high):
-            raise FileFormatError(
-                f"expected {group.rows} rows with {self._columns[self.axis]} from {group.low} to {group.high} in row "
-                f"group {group.number} of {group.path}, by its head, but got {along.size} rows, "
-                f"{along.min(initial=group.high)} to {along.max(initial=group.low)}: the file is damaged"
-            )
-        inside = group.low >= low and group.high < high
-        kept = slice(None) if inside else (along >= low) & (along < high)
-        for number in range(len(self._columns)):
-            own = along if number == self.axis else self._column(file, group, number)
-            yield own[kept] - own.dtype.type(low) if number == self.axis else own[kept]
+    def beside(self, nbytes: int) -> int:
+        """Returns about how many bytes are held beside a part while it is read: all columns of rows in no order."""
+        columns = self.type.dtype.itemsize + self._coordinate_bytes * len(self.shape)
+        return HELD + (0 if self._is_in_order() else nbytes * columns // self._bytes_an_entry())
 
-    def _column(self, file: Any, group: _RowGroup, number: int) -> Array:
-        """Returns a column of a group, whose coordinates lie inside of the shape."""
-        name = self._columns[number]
-        table = file.read_row_group(group.number, columns=[name], use_threads=False)
-        if table[name].null_count:
-            raise FileFormatError(f"expected numbers in row group {group.number} of {group.path}, but got nulls")
-        found: Array = table[name].to_numpy()
-        if number < len(self.shape) and found.size and not 0 <= found.min() <= found.max() < self.shape[number]:
-            raise FileFormatError(
-                f"expected coordinates below {self.shape[number]} in {name} of row group {group.number} of "
-                f"{group.path}, but got {found.min()} to {found.max()}"
-            )
-        return found
+    def _is_in_order(self) -> bool:
+        """Returns whether parts are made of rows as they come, by the first of them."""
+        if self._in_order is None:
+            part = PartOfRows(self.type, self.shape, self.axis, 0)
+            with _named(self.name):
+                for _, columns in self._batches(self._meeting(0, self.shape[self.axis])):
+                    part.append(columns)
+                    break
+            self._in_order = part.is_in_order
+        return self._in_order
+
+    def _batches(self, groups: Iterable[RowGroup]) -> Iterator[tuple[RowGroup, list[Array]]]:
+        for path, own in groupby(groups, key=lambda group: group.path):
+            file = opened_parquet(_package(self.name), path)
+            for group in own:
+                for columns in batches_of(file, group, self._columns, self.shape, self.axis):
+                    yield group, columns
+
+    def _inside(self, group: RowGroup, columns: Sequence[Array], low: int, high: int) -> list[Array]:
+        """Returns those rows of a group that are in a range; their coordinates count from its begin."""
+        along = columns[self.axis]
+        if group.low < low or group.high >= high:
+            kept = (along >= low) & (along < high)
+            columns = [own[kept] for own in columns]
+            along = columns[self.axis]
+        return [*columns[: self.axis], along - along.dtype.type(low) if low else along, *columns[self.axis + 1 :]]
 
     def __repr__(self) -> str:
         return self.name
-
-
-def _opened(parquet: Any, path: str) -> Any:
-    return parquet.ParquetFile(path, page_checksum_verification=True)  # of files that have them
 
 
 def _release_unused() -> None:

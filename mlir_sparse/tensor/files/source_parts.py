@@ -73,6 +73,9 @@ class _Parts(TensorSource):
     def nbytes_between(self, low: int, high: int) -> int:
         return sum(part.nbytes_between(begin, max(begin, end)) for part, begin, end in self._pieces(low, high))
 
+    def beside(self, nbytes: int) -> int:
+        return nbytes + max(part.beside(nbytes) for part in self._parts)  # parts are joined in memory of their own
+
     def bounds(self, limit: int) -> list[int]:
         ends = [
             [start + end for end in part.bounds(limit)] for start, part in zip(self._starts, self._parts, strict=False)

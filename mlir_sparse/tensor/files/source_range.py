@@ -45,6 +45,9 @@ class _SourceRange(TensorSource):
     def nbytes_between(self, low: int, high: int) -> int:
         return self._given.nbytes_between(low + self._low, high + self._low)
 
+    def beside(self, nbytes: int) -> int:
+        return self._given.beside(nbytes)
+
     def __repr__(self) -> str:
         return f"{self._given._range(self._low, self._high)} of {self._given!r}"
 

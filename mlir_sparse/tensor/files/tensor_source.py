@@ -64,6 +64,10 @@ class TensorSource(ABC):
     def nbytes_between(self, low: int, high: int) -> int:
         """Returns the bytes of the part between two coordinates, without reading it."""
 
+    def beside(self, nbytes: int) -> int:
+        """Returns about how many bytes are held beside a part of so many while it is read, such as chunks of a file."""
+        return 0
+
     @contextmanager
     def one_pass(self) -> Iterator[TensorSource]:
         """Yields what reads the parts in one pass, one behind the other.
