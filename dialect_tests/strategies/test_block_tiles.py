@@ -96,3 +96,38 @@ def test_several_rows_are_in_registers() -> None:
     carried = [text for text in kernel.ir("sparsified").splitlines() if "iter_args" in text and "vector<" in text]
     assert carried
     assert all(text.count("vector<") == 3 for text in carried)
+
+
+# Results that lack the row, and what each is in NumPy.
+SHARED = {
+    "y(l) = A(k,j) * T(k,j,l)": "kj,kjl->l",
+    "y(l) = A(k,j) * T(k,l)": "kj,kl->l",
+    "y(j,l) = A(k,j) * T(k,l)": "kj,kl->jl",
+}
+
+
+@pytest.mark.parametrize("text", SHARED)
+@pytest.mark.parametrize("storage", ["BSR(2, 2)", "BSR(3, 4)", "BSR(1, 2)", "BSR(8, 2)"])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "i32"])
+def test_rows_of_a_block_that_add_to_one_row_of_the_result(text: str, storage: str, dtype: str) -> None:
+    """Each had a register of its own, of which the last was stored: sums of the other rows were lost."""
+    dense, random = _matrix(21, 18, dtype), np.random.default_rng(0)
+    array = "?,?,?" if "T(k,j,l)" in text else "?,?"
+    kernel = ms.compile(text, A=f"{dtype}[?,?] {storage}", T=f"{dtype}[{array}]")
+    for columns in EXTENTS:
+        operand = random.integers(-3, 4, (*dense.shape[: array.count("?") - 1], columns)).astype(dense.dtype)
+        found = kernel(A=ms.tensor(dense, storage), T=operand)
+        np.testing.assert_array_equal(found, np.einsum(SHARED[text], dense, operand))
+
+
+def test_dense_levels_below_a_list_are_no_rows_of_the_result() -> None:
+    encoding = "(i, j, k) -> (i : dense, j : compressed, k : dense)"
+    random = np.random.default_rng(1)
+    dense = random.integers(-3, 4, (5, 6, 2)).astype(float) * (random.random((5, 6, 1)) < 0.4)
+    T = random.integers(-3, 4, (6, 2, 7)).astype(float)
+    for text, subscripts in (
+        ("y(i,l) = A(i,j,k) * T(j,k,l)", "ijk,jkl->il"),
+        ("y(l) = A(i,j,k) * T(j,k,l)", "ijk,jkl->l"),
+    ):
+        found = ms.evaluate(text, A=ms.tensor(dense, encoding), T=T)
+        np.testing.assert_array_equal(found, np.einsum(subscripts, dense, T))

@@ -81,6 +81,9 @@ def _applies(blocks: _Blocks, _: Nest) -> _Blocks | Missed | None:
         return Missed("more is done for a block than to add its products to the result")
     if not all(_is_of_row(value, blocks) for value in store.at[:-1]):
         return Missed("the blocks of a row add to different rows of the result")
+    # Each row of a block is in registers of its own: two of one row of the result would overwrite each other's sums.
+    if blocks.rows.trip_count != 1 and not any(_tells_rows_apart(value, blocks) for value in store.at[:-1]):
+        return Missed("the rows of a block add to one row of the result")
     return blocks
 
 
@@ -92,6 +95,25 @@ def _is_of_row(value: ir.Value, blocks: _Blocks) -> bool:
     if op is None:
         return bool(value == blocks.rows.index)
     return op.name != "memref.load" and all(_is_of_row(used, blocks) for used in op.operands)
+
+
+def _tells_rows_apart(value: ir.Value, blocks: _Blocks) -> bool:
+    """Returns whether a value is another one for each row of a block: its number, or that and what all rows share."""
+    op = maker(value)
+    if op is None:
+        return bool(value == blocks.rows.index)
+    if op.name != "arith.addi":
+        return False
+    told = [_tells_rows_apart(used, blocks) for used in op.operands]
+    shared = [not _is_made_of_row(used, blocks) for used in op.operands]
+    return (told[0] and shared[1]) or (told[1] and shared[0])
+
+
+def _is_made_of_row(value: ir.Value, blocks: _Blocks) -> bool:
+    op = maker(value)
+    if op is None or not is_inside(value, blocks.loop.op):
+        return bool(value == blocks.rows.index)
+    return any(_is_made_of_row(used, blocks) for used in op.operands)
 
 
 class _BlockTiles(TiledLines):
