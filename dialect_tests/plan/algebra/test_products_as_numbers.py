@@ -119,6 +119,10 @@ COUNTED = [
     "y(i) = sum(j, k : (A(i,j) | B(i,j)) & B(j,k) & x(k))",
     "y(i) += sum(j : A(i,j) & B(i,j)) * sum(j, k : A(j,k) & x(j))",
     "y(i) = A(i,j) * where(B(j,k), v(k), w(k)) * x(k)",
+    # A common factor leaves sums of truth values, which are no logic.
+    "y(i) = sum(j : x(j) & A(i,j)) + sum(j : x(j) & B(i,j))",
+    "y(i) = sum(j : x(j) & A(i,j)) - sum(j : x(j) & B(i,j)) + sum(j, k : x(j) & A(j,k))",
+    "y(i) = sum(j : A(i,j) & (W(j,i) > 0)) + sum(j : A(i,j) & x(j) & (W(i,j) != 1))",
 ]
 
 

@@ -9,7 +9,7 @@ as `min(j : P(i,j) + x(j))`, and products of truth values that are counted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -24,10 +24,13 @@ from mlir_sparse.notation import (
     Expr,
     Fold,
     IndexVar,
+    Literal,
     Negate,
     Reduce,
     ReduceOp,
     Semiring,
+    children,
+    rebuild,
     semiring,
     walk,
 )
@@ -35,7 +38,7 @@ from mlir_sparse.notation.entry_functions import COMBINING, lifted
 from mlir_sparse.notation.laws import Law, holds
 from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS
 from mlir_sparse.spec import Rewriting, logic_of
-from mlir_sparse.spec.computed_type import gives_truth
+from mlir_sparse.spec.computed_type import gives_truth, result_dtype
 
 __all__ = ["CountedTruth", "ReducedValues", "SemiringProducts", "SumsOfProducts", "ruled_semirings"]
 
@@ -290,5 +293,24 @@ class CountedTruth:
     def restored(self, rewriting: Rewriting) -> Rewriting:
         """Returns a way to compute sums of numbers, with logic where all factors are truth values."""
         dtypes = {**dict(self.types), **{part.target.tensor: part.dtype or self.dtype for part in rewriting.parts}}
-        parts = tuple(replace(part, value=logic_of(part.value, dtypes)) for part in rewriting.parts)
-        return replace(rewriting, parts=parts, value=logic_of(rewriting.value, dtypes))
+        parts = tuple(replace(part, value=self._counted(part.value, dtypes)) for part in rewriting.parts)
+        return replace(rewriting, parts=parts, value=self._counted(rewriting.value, dtypes))
+
+    def _counted(self, node: Expr, dtypes: Mapping[str, DType]) -> Expr:
+        return logic_of(self._with_numbers(node, dtypes), dtypes)
+
+    def _with_numbers(self, node: Expr, dtypes: Mapping[str, DType]) -> Expr:
+        """Returns an expression in which sums of truth values are sums of numbers: a common factor's are no logic."""
+        if gives_truth(node):
+            return node  # what it compares is as the statement has it
+        below = children(node)
+        operands = tuple(self._with_numbers(child, dtypes) for child in below)
+        node = node if operands == below else rebuild(node, operands)
+        match node:
+            case Binary(BinaryOp.ADD | BinaryOp.SUB, left, _) if all(
+                result_dtype(o, dtypes) == TRUTH for o in operands
+            ):
+                one = Literal(1 if self.dtype.is_integer else 1.0)
+                return replace(node, left=Binary(BinaryOp.MUL, one, left))
+            case _:
+                return node
