@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import mlir_sparse as ms
-from dialect_tests.strategy_remarks import NARROW, SPMV, TRANSPOSED, said_by
+from dialect_tests.strategy_remarks import MASKED, NARROW, SPMV, TRANSPOSED, said_by
 from mlir_sparse import _native
 
 TTV = "C(i,j) = A(i,j,k) * v(k)"
@@ -183,6 +184,38 @@ def test_rows_do_not_depend_on_where_pieces_end(dtype: Any) -> None:
     exact = dense.astype(np.float64) @ x
     np.testing.assert_allclose(results[0], exact, rtol=4 * np.finfo(dtype).eps, atol=1e-30)
     assert all(np.array_equal(results[0], other) for other in results)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("stored", ["CSR", "DCSR", "SlotELL"])
+def test_all_numbers_of_half_precision_are_looked_up_as_they_are(stored: str, dtype: str) -> None:
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    x, each = bits.view(ms.DType(dtype).numpy), np.arange(1 << 16)
+    # One beside up to eleven stored zeros, whose columns have finite numbers: the one is in each lane, and beyond.
+    before = np.minimum(each % 12, each)
+    rows = np.repeat(each, before + 1)
+    starts = np.concatenate(([0], np.cumsum(before + 1)))
+    columns = np.arange(rows.size) - starts[rows]
+    columns[starts[1:] - 1] = each
+    values = np.zeros(rows.size, np.float32)
+    values[starts[1:] - 1] = 1
+    A = ms.tensor(((rows, columns), values), "CSR", shape=(1 << 16, 1 << 16)).astype(dtype).convert(stored)
+    found, wide = ms.evaluate(SPMV, A=A, x=x), x.astype(np.float32)
+    # What rounds to bf16 on Intel's processors has zeros in place of the least numbers, below its normal ones.
+    least = float(np.finfo(np.float32).tiny) if dtype == "bf16" else 0.0
+    usual = np.abs(wide) > least  # no NaN, and no zero, whose sign a sum does not keep
+    np.testing.assert_array_equal(found.view(np.uint16)[usual], bits[usual])
+    np.testing.assert_array_equal(np.isnan(found.astype(np.float32)), np.isnan(wide))
+    assert not found[wide == 0].any()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_numbers_of_half_precision_are_put_together_as_integers(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier_passes"), "vector_options", lambda: MASKED)
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", "off")
+    code = ms.compile(SPMV, A=f"{dtype}[?,?] CSR", x=f"{dtype}[?]").ir("sparsified")
+    assert "vector.from_elements" in code
+    assert f"vector<1x{dtype}>" not in code
 
 
 @pytest.mark.parametrize("widths", [(32, 32), (64, 64), (32, 16), (16, 8)])
