@@ -20,7 +20,7 @@ from mlir_sparse.tensor.matrix_lines import line_order, run_of_lines
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.tensor.widths import width_dtype, width_limit
 
-__all__ = ["joined_along", "levels_between", "part_between"]
+__all__ = ["joined_along", "levels_between", "part_around", "part_between"]
 
 
 def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseTensor | None:
@@ -58,6 +58,22 @@ def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseT
     places = below[-1].places
     part = LevelStorage(encoding, sizes, positions, coordinates, storage.values[places.start : places.stop])
     return SparseTensor._trusted(encoding, (*shape[:dim], high - low, *shape[dim + 1 :]), part)
+
+
+def part_around(tensor: SparseTensor, dim: int, low: int, high: int) -> tuple[SparseTensor, int] | None:
+    """Returns the least part of whole blocks with some coordinates in it, and its first coordinate; see `part_between`.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> part, first = part_around(tensor([[1.0], [0.0], [2.0], [3.0], [4.0]], "BSR(2, 1)"), 0, 3, 4)
+    >>> part.to_numpy().tolist(), first
+    ([[2.0], [3.0]], 2)
+    """
+    block = _outermost_block(tensor.encoding, dim)
+    if block is None:
+        return None
+    start, stop = low // block * block, min(-(-high // block) * block, tensor.shape[dim])
+    part = part_between(tensor, dim, start, stop)
+    return None if part is None else (part, start)
 
 
 def levels_between(
