@@ -110,6 +110,7 @@ FAMILY = (
     "C(i,j,l) = T(i,j,k) * M(l,k)",
     "C(i,j) = T(i,k,l) * D(l,j) * E(k,j)",
     "a = T(i,j,k) * R(i,j,k)",
+    "y(k) = A(i,j) * T(i,j,k)",
     "C(i,j,k) = T(i,j,k) + R(i,j,k) + Q(i,j,k)",
     "y(i) = relu(A(i,j) * x(i))",
     "y(i) = max(j : A(i,j))",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.crossing import crossed
+from dialect_tests.crossing import crossed, seeds
 from dialect_tests.statement_cases import lied
 from mlir_sparse.notation.semiring import MONOIDS, MULTIPLICATIONS
 from mlir_sparse.plan.algebra.products_as_numbers import CountedTruth, ReducedValues, SemiringProducts
@@ -137,6 +137,28 @@ def test_truth_values_are_counted_as_in_the_statement_as_written(text: str, exte
     given = {name: given[name] for name in ms.parse(text).inputs}
     found = every_way(ms.compile(text, tensors=given, optimize="off"), given, extent)
     assert isinstance(found.kind, CountedTruth)
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_random_truth_values_with_a_common_factor(seed: int) -> None:
+    rng, draw = np.random.default_rng(seed), random.Random(seed)
+    shared = draw.choice(["x(j)", "A(i,j)"])
+    factors = ["B(i,j)", "A(j,i)", "x(i)", "(W(i,j) > 0)", "(W(j,i) != x(i))", "B(j,i)"]
+    products = [" & ".join([shared, *draw.sample(factors, draw.randint(1, 2))]) for _ in range(draw.choice([2, 2, 3]))]
+    text = f"y(i) = {draw.choice([' + ', ' - ']).join(f'sum(j : {one})' for one in products)}"
+    given: dict[str, Any] = {name: ms.tensor(rng.random((5, 5)) < 0.6, "CSR") for name in "AB"}
+    given |= {"W": ms.tensor(rng.integers(-2, 3, (5, 5)), "CSR"), "x": rng.random(5) < 0.7}
+    given = {name: given[name] for name in ms.parse(text).inputs}
+    kernel = ms.compile(text, tensors=given, optimize="off")
+    assert isinstance(kernel, ms.Kernel)
+    found = ruled_statement(kernel.spec)
+    assert found is not None
+    facts = {name: TensorFacts(kernel.spec.type_of(name), sketch_of(given[name])) for name in given}
+    ways = [way for way in StatementWays(found.assignment, facts, has_blas=True).all() if "common factors" in way.rules]
+    assert ways
+    for way in ways[:2]:
+        taken = ms.Kernel(replace(kernel.spec, rewriting=found.restored(way.rewriting)))
+        same(kernel(**given), taken(**given))
 
 
 def test_products_of_truth_values_are_planned_like_those_of_numbers() -> None:
