@@ -251,3 +251,10 @@ def test_dask_keeps_chunks_of_it() -> None:
     assert A.sum().compute() == DENSE.sum()
     with pytest.raises(ms.SparseError):
         ms.evaluate(SPMV, A=A, x=X).compute()
+
+
+def test_sources_of_parts_refuse_it_by_name() -> None:
+    A = ms.tensor(DENSE, fill_value=3.0)
+    for given in (A, [A, A]):
+        with pytest.raises(ms.UnsupportedError, match=r"expected zeros .* for a source, but got fill value 3\.0"):
+            ms.source(given)

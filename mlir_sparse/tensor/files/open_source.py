@@ -16,7 +16,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import DTypeError, ExtentError, FileFormatError, OperandError, UnsupportedError
 from mlir_sparse.tensor.borders.foreign_arrays import is_sparse_source
-from mlir_sparse.tensor.create import tensor, tensor_with_zeros
+from mlir_sparse.tensor.create import tensor_with_zeros
 from mlir_sparse.tensor.files.array_groups import is_hdf5, is_zarr, levels_in_groups
 from mlir_sparse.tensor.files.level_source import LevelSource
 from mlir_sparse.tensor.files.npz import check_zero_fill, is_npz, levels_of
@@ -28,6 +28,7 @@ from mlir_sparse.tensor.files.split_text import split
 from mlir_sparse.tensor.files.tensor_source import TensorSource
 from mlir_sparse.tensor.files.text_source import TextSource, is_in_order, storage_of
 from mlir_sparse.tensor.files.text_stream import is_compressed
+from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.tensor.level_ranges import part_between
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.given_arguments import path_of
@@ -196,7 +197,8 @@ cut into files in the folder for temporary files first |
 
     Raises:
         FileFormatError: for files that hold no tensor.
-        UnsupportedError: for storage that has no parts along a dimension, and compressed `.npz` files.
+        UnsupportedError: for storage that has no parts along a dimension, compressed `.npz` files, and a fill value
+            other than zero.
         ExtentError, DTypeError: for parts that do not fit together.
         MissingPackageError: for files whose package (h5py, zarr, pyarrow) is not installed.
 
@@ -238,8 +240,8 @@ def _of_parts_or_whole(given: Any, told: _Told, library: str) -> TensorSource:
     if isinstance(given, SparseTensor):
         told.refuse("shape", "group", "columns", "checksums", to="files")
         return _Resident(given, _outermost(given) if told.along is None else told.along)
-    if is_sparse_source(given):
-        return _of_parts_or_whole(tensor(given), told, "")
+    if is_sparse_source(given) or isinstance(given, FilledTensor):
+        return _of_parts_or_whole(tensor_with_zeros(given, "a source"), told, "")
     if isinstance(given, Sequence) and not isinstance(given, str):
         return parts_of([_of_parts_or_whole(part, told, _library(part)) for part in given])
     if library:
