@@ -24,8 +24,8 @@ _TRIMMED = 1 << 19
 """Bytes decoded after which malloc gives back what decoders of a Zarr store had."""
 
 
-_DECODERS = 1 << 21
-"""Bytes that Zarr's threads hold beside."""
+_DECODERS = 1 << 22
+"""Bytes that Zarr's threads and their decoders hold beside."""
 
 
 @dataclass(frozen=True, slots=True)
