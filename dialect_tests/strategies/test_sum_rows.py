@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -216,6 +217,21 @@ def test_numbers_of_half_precision_are_put_together_as_integers(dtype: str, monk
     code = ms.compile(SPMV, A=f"{dtype}[?,?] CSR", x=f"{dtype}[?]").ir("sparsified")
     assert "vector.from_elements" in code
     assert f"vector<1x{dtype}>" not in code
+
+
+@pytest.mark.parametrize("dtype", ["i8", "bf16", "i32", "f32", "f64", "c64"])
+def test_lanes_are_counted_in_narrow_integers(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bits = 64 if dtype in ("f64", "c64") else 32
+    monkeypatch.setattr(import_module("mlir_sparse.pipeline.sparsifier_passes"), "vector_options", lambda: MASKED)
+    monkeypatch.setenv("MLIR_SPARSE_CACHE", "off")
+    code = ms.compile(SPMV, A=f"{dtype}[?,?] CSR", x=f"{dtype}[?]").ir("sparsified")
+    lanes = r"(%\w+) = vector\.broadcast (%\w+) : i(\d+) to vector<(?:8|16)xi\3>"
+    found = [match for match in re.finditer(lanes, code) if "ult, %cst" in code[match.end() : match.end() + 80]]
+    assert {int(match[3]) for match in found} == {bits}
+    for match in found:
+        (cast,) = re.findall(rf"{match[2]} = arith\.index_cast (%\w+) : index", code)
+        # What is left of a row of 2^32 entries and more is not cut to fewer.
+        assert bits == 64 or re.search(rf"{cast} = arith\.minui", code)
 
 
 @pytest.mark.parametrize("widths", [(32, 32), (64, 64), (32, 16), (16, 8)])

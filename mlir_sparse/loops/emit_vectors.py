@@ -21,11 +21,11 @@ def broadcast(value: ir.Value, lanes: int) -> ir.Value:
     return build.operation("vector.broadcast", ir.VectorType.get([lanes], value.type), value)
 
 
-def lane_numbers(count: int, each: int = 1) -> ir.Value:
-    """Returns a vector of words that count up from 0, each of them as often as is said."""
+def lane_numbers(count: int, each: int = 1, element: ir.Type | None = None) -> ir.Value:
+    """Returns a vector of words, or other integers, that count up from 0, each of them as often as is said."""
     lanes = count * each
-    kind = ir.VectorType.get([lanes], build.word_type())
-    text = f"dense<{[lane // each for lane in range(lanes)]}> : vector<{lanes}xi64>"
+    kind = ir.VectorType.get([lanes], element or build.word_type())
+    text = f"dense<{[lane // each for lane in range(lanes)]}> : {kind}"
     return build.operation("arith.constant", kind, value=ir.Attribute.parse(text))
 
 
