@@ -11,11 +11,19 @@ from mlir_sparse.plan.algebra.normal_form import ProductTerm, Sum, renamed
 __all__ = ["factored"]
 
 
+# So many sums, each with a factor more pulled out, are all looked at; further ones where their number is a power of
+# two, and the last. Each is planned as a whole, and all of them would take the square of the time of one.
+_ALL = 4
+
+
 def factored(terms: tuple[ProductTerm, ...]) -> Iterator[tuple[ProductTerm, ...]]:
-    """Yields sums of products with ever more common factors pulled out: of two terms at a time."""
-    while (found := _with_one_factored(terms)) is not None:
-        yield found
-        terms = found
+    """Yields sums of products with ever more common factors pulled out, of two terms at a time: few for many terms."""
+    count, found = 0, _with_one_factored(terms)
+    while found is not None:
+        count, further = count + 1, _with_one_factored(found)
+        if count <= _ALL or further is None or count & (count - 1) == 0:
+            yield found
+        found = further
 
 
 def _with_one_factored(terms: tuple[ProductTerm, ...]) -> tuple[ProductTerm, ...] | None:
