@@ -1,10 +1,12 @@
 """Types of the native module; each part of mlir_sparse/native declares here what it registers."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Kind = TypeVar("_Kind")
 
 __version__: str
 loaded_at: int
@@ -343,9 +345,13 @@ def listed_lines(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 
 # level_arrays.cpp
-def level_arrays(
-    places: tuple[int, ...], levels: int, buffers: Sequence[NDArray[Any]]
-) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...], tuple[NDArray[Any], ...]]: ...
+def level_storage(
+    kind: type[_Kind],
+    encoding: object,
+    places: tuple[int, ...],
+    sizes: tuple[int, ...],
+    buffers: Sequence[NDArray[Any]],
+) -> _Kind: ...
 
 # register_triangle.cpp
 class Triangle:
@@ -400,8 +406,31 @@ def find_entries(
     begins: NDArray[np.int64], coordinates: NDArray[Any], lines: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> NDArray[np.int64]: ...
 def diagonal_entries(
-    begins: NDArray[np.int64], coordinates: NDArray[Any], values: NDArray[Any], low: int, right: int, count: int
-) -> tuple[NDArray[np.int64], NDArray[Any]]: ...
+    begins: NDArray[Any],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+    low: int,
+    right: int,
+    count: int,
+    width: np.dtype[Any],
+) -> tuple[NDArray[Any], NDArray[Any]]: ...
+def write_dense(
+    begins: NDArray[Any],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+    out: NDArray[Any],
+    parent_stride: int,
+    extents: Sequence[int],
+    strides: Sequence[int],
+) -> None: ...
+def best_places(
+    begins: NDArray[Any],
+    coordinates: NDArray[Any],
+    values: NDArray[Any],
+    extent: int,
+    over_rows: bool,
+    largest: bool,
+) -> NDArray[np.int64]: ...
 
 # register_filter.cpp
 def kept_entries(

@@ -154,4 +154,4 @@ def test_buffers_are_checked_before_they_are_read() -> None:
     with pytest.raises(ValueError, match="a truth value for each entry"):
         _native.listed_lines(begins, crd, np.ones(2, bool), 3, True)
     with pytest.raises(ValueError, match="a buffer for each place"):
-        _native.level_arrays((1, 1, 1), 2, (begins,))
+        _native.level_storage(object, None, (1, 1, 1), (2, 2), (begins,))

@@ -13,7 +13,7 @@ from mlir_sparse.arrays.broadcast import broadcast_shape
 from mlir_sparse.arrays.co_iterated_functions import shape_of
 from mlir_sparse.arrays.elementwise import as_operand, elementwise, map_entries
 from mlir_sparse.arrays.entry_lists import entries_of, is_in_order
-from mlir_sparse.arrays.extremes_of_entries import nonzero_in_lines
+from mlir_sparse.arrays.extremes_of_entries import nonzero_in_lines, nonzero_in_list
 from mlir_sparse.arrays.flat_places import Array
 from mlir_sparse.arrays.merged_entries import Operand
 from mlir_sparse.errors import OperandError
@@ -129,7 +129,7 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 def nonzero(tensor: SparseTensor) -> tuple[Array, ...]:
     """Returns the coordinates of all nonzero elements, in row-major order."""
-    listed = nonzero_in_lines(tensor)
+    listed = nonzero_in_lines(tensor) or nonzero_in_list(tensor)
     if listed is not None:
         return listed
     entries = entries_of(tensor, narrow=True)

@@ -18,7 +18,7 @@ from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.convert.row_passes import is_list_by_rows
-from mlir_sparse.tensor.kept_entries import lists_entries
+from mlir_sparse.tensor.dense_entries import lists_entries
 from mlir_sparse.text.given_arguments import integer_of, integers_of, refusing
 
 if TYPE_CHECKING:

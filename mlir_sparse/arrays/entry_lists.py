@@ -21,7 +21,7 @@ from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.convert.pack_layout import pack_layout
-from mlir_sparse.tensor.kept_entries import lists_entries
+from mlir_sparse.tensor.dense_entries import lists_entries
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.matrix_lines import line_order
 from mlir_sparse.tensor.widths import width_dtype

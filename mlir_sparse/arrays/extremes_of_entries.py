@@ -11,10 +11,10 @@ from mlir_sparse.arrays.entry_lists import is_in_order
 from mlir_sparse.arrays.flat_places import Array, linear
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
-from mlir_sparse.tensor.kept_entries import lists_entries
+from mlir_sparse.tensor.dense_entries import lists_entries
 from mlir_sparse.tensor.matrix_lines import line_order
 
-__all__ = ["best_in_lines", "best_of_all", "best_position", "nonzero_in_lines", "nonzero_of_lines"]
+__all__ = ["best_in_lines", "best_of_all", "best_position", "nonzero_in_lines", "nonzero_in_list", "nonzero_of_lines"]
 
 
 def best_of_all(ufunc: np.ufunc, tensor: SparseTensor) -> Any:
@@ -50,14 +50,29 @@ def best_position(largest: bool, tensor: SparseTensor) -> Any:
     values = tensor.storage.values
     if values.size == 0 or values.dtype.kind not in "iufb" or lists_entries(tensor.encoding) is None:
         return None
-    first = np.argmax(values) if largest else np.argmin(values)
+    first = values.argmax() if largest else values.argmin()
     best = values[first]
     if values.size < tensor.size and not (best > 0 if largest else best < 0) and best == best:
         return None
-    at: Array = first.reshape(1)
-    if not is_in_order(tensor.encoding):
-        at = np.flatnonzero(values == best if best == best else values != values)
+    if is_in_order(tensor.encoding):
+        return np.int64(_place_of(tensor, int(first)))
+    at = np.flatnonzero(values == best if best == best else values != values)
     return linear(_coordinates_at(tensor, at), tensor.shape).min()
+
+
+def _place_of(tensor: SparseTensor, at: int) -> int:
+    """Returns the row-major index of an entry of a tensor that `lists_entries` in order."""
+    buffers, shape = tensor.storage.buffers(), tensor.shape
+    if line_order(tensor.encoding) is not None:
+        return (int(buffers[0].searchsorted(at, "right")) - 1) * shape[1] + int(buffers[1][at])
+    if lists_entries(tensor.encoding) == 0:
+        coordinates = buffers[1][at * len(shape) : (at + 1) * len(shape)].tolist()
+    else:
+        coordinates = [int(dim[at]) for dim in expand_dims(tensor.storage, shape)[0]]
+    place = 0
+    for coordinate, extent in zip(coordinates, shape, strict=True):
+        place = place * extent + coordinate
+    return place
 
 
 def best_in_lines(largest: bool, matrix: SparseTensor, axis: int) -> Array | None:
@@ -75,31 +90,10 @@ def best_in_lines(largest: bool, matrix: SparseTensor, axis: int) -> Array | Non
         return None
     if matrix.shape[1 - axis] > 4 * matrix.nse + _FEW:
         return None  # to be counted all the same
-    if order[1] != axis:
-        matrix = matrix.convert("CSR" if axis == 1 else "CSC")
-    begins, narrow, values = matrix.storage.buffers()
-    coordinates = narrow.astype(np.int64, copy=False)  # the extent stands beside them
-    found = np.zeros(matrix.shape[1 - axis], np.int64)
-    counts = begins[1:] - begins[:-1]
-    (lines,) = counts.nonzero()
-    if lines.size == 0:
-        return found
-    starts, counts, extent = begins[lines], counts[lines], matrix.shape[axis]
-    best = (np.maximum if largest else np.minimum).reduceat(values, starts)
-    wanted = np.repeat(best, counts)
-    hits = values == wanted
-    if best.dtype.kind == "f":
-        hits |= (values != values) & (wanted != wanted)
-    first = np.minimum.reduceat(np.where(hits, coordinates, extent), starts)
-    zero = (counts < extent) & ~(best > 0 if largest else best < 0) & (best == best)
-    if zero.any():
-        ranks = np.arange(values.size) - np.repeat(starts, counts)
-        # The first missing entry is where the coordinates of a line first skip a number.
-        gaps = np.where(coordinates != ranks, ranks, np.repeat(counts, counts))
-        gap = np.minimum.reduceat(gaps, starts)
-        first = np.where(zero, np.where(best == 0, np.minimum(first, gap), gap), first)
-    found[lines] = first
-    return found
+    begins, coordinates, values = matrix.storage.buffers()
+    if values.dtype.kind == "f" and values.itemsize < 4:
+        values = values.astype(np.float32)  # which are in the same order
+    return _native.best_places(begins, coordinates, values, matrix.storage.level_sizes[1], order[1] != axis, largest)
 
 
 def _coordinates_at(tensor: SparseTensor, at: Array) -> tuple[Array, ...]:
@@ -171,6 +165,21 @@ def nonzero_in_lines(matrix: SparseTensor) -> tuple[Array, Array] | None:
         begins, coordinates, _given(values), matrix.storage.level_sizes[1], order == (0, 1)
     )
     return (lines, named) if order == (0, 1) else (named, lines)
+
+
+def nonzero_in_list(tensor: SparseTensor) -> tuple[Array, ...] | None:
+    """Returns the coordinates of the nonzero elements where storage is one list of entries by rows; else None.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> [one.tolist() for one in nonzero_in_list(tensor([[0.0, 2.0], [3.0, 0.0]], "COO"))]
+    [[0, 1], [1, 0]]
+    """
+    if lists_entries(tensor.encoding) != 0 or not is_in_order(tensor.encoding):
+        return None
+    _, named, values = tensor.storage.buffers()
+    by_entry = named.reshape(-1, tensor.ndim)
+    given = _given(values)
+    return tuple(np.array((by_entry if given is None else by_entry[given]).T, np.int64, order="C"))
 
 
 _FEW = 1 << 20  # counts that are made in any case

@@ -170,9 +170,9 @@ def _shaped(found: Any, tensor: SparseTensor, axes: tuple[int, ...], keepdims: b
 
 def count_nonzero(tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Returns the number of nonzero elements over axes; stored zeros do not count."""
-    if axis is None and not keepdims and (values := values_once(tensor)) is not None:
-        return np.intp(np.count_nonzero(values))
     if axis is None and not keepdims:
+        if (values := values_once(tensor)) is not None:
+            return np.intp(np.count_nonzero(values))
         return np.intp(np.count_nonzero(grouped(tensor, axes_of(None, tensor.ndim)).values))
     if type(axis) is int and -2 <= axis < 2 and not keepdims and (counts := nonzero_of_lines(tensor, axis)) is not None:
         return counts
@@ -226,8 +226,9 @@ def _sums(groups: Groups, values: Array) -> Array:
 
 def position(largest: bool, tensor: SparseTensor, axis: Any = None, *, keepdims: bool = False) -> Any:
     """Returns the first position of the largest or smallest element, as a row-major index where axis is None."""
-    axes = axes_of(None, tensor.ndim) if axis is None else (axis_of(axis, tensor.ndim),)
-    if not fits_in_64_bits([tensor.shape[at] for at in axes]):
+    shape = tensor.shape
+    axes = tuple(range(len(shape))) if axis is None else (axis_of(axis, len(shape)),)
+    if not fits_in_64_bits(shape if axis is None else (shape[axes[0]],)):
         raise TooLargeError(
             f"expected positions of less than 2^63 to find one, but got shape {tensor.shape}: give axis="
         )

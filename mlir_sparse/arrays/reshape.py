@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from mlir_sparse.arrays.axis_arguments import axes_of, axis_of, listed_axes
-from mlir_sparse.arrays.entry_lists import EntryList, by_rows, entries_of, is_by_rows, result_encoding, vector_of
+from mlir_sparse.arrays.entry_lists import (
+    WIDEST,
+    EntryList,
+    by_rows,
+    entries_of,
+    is_by_rows,
+    result_encoding,
+    vector_of,
+)
 from mlir_sparse.arrays.flat_places import Array, relocated
 from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding import encoding as as_encoding
@@ -20,7 +28,8 @@ from mlir_sparse.errors import ExtentError, OperandError, RankError, StorageErro
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain
 from mlir_sparse.tensor.convert.coordinates_of import expand_dims
-from mlir_sparse.tensor.kept_entries import kept_entries, lists_entries
+from mlir_sparse.tensor.dense_entries import lists_entries
+from mlir_sparse.tensor.kept_entries import kept_entries
 from mlir_sparse.tensor.level_storage import LevelStorage
 from mlir_sparse.tensor.matrix_lines import diagonal_entries, line_order
 from mlir_sparse.text.given_arguments import integers_of
@@ -41,6 +50,7 @@ __all__ = [
 ]
 
 _NAMED = ("CSR", "CSC", "DCSR", "DCSC")
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def transposed(tensor: SparseTensor, axes: Sequence[int] | None = None) -> SparseTensor:
@@ -224,7 +234,8 @@ def diagonal(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int =
     length = max(0, min(shape[rows] - low, shape[columns] - right))
     if line_order(tensor.encoding) is not None:
         firsts = (low, right) if rows == 0 else (right, low)
-        return vector_of(*diagonal_entries(tensor, *firsts, length), length, tensor)
+        width = _INT32 if length <= WIDEST else _INT64
+        return vector_of(*diagonal_entries(tensor, *firsts, length, width), length, tensor)
     rest = [axis for axis in range(len(shape)) if axis not in (rows, columns)]
     entries = entries_of(tensor, narrow=True)
     on = np.flatnonzero(entries.dims[columns] - entries.dims[rows] == offset)
@@ -256,7 +267,7 @@ def trace(tensor: SparseTensor, offset: int = 0, axis1: int = 0, axis2: int = 1)
         if line_order(tensor.encoding) is not None:
             low, right = max(0, -offset), max(0, offset)
             length = max(0, min(tensor.shape[0] - low, tensor.shape[1] - right))
-            return diagonal_entries(tensor, low, right, length)[1].sum()
+            return np.add.reduce(diagonal_entries(tensor, low, right, length)[1])  # as `sum`, which calls it
         entries = entries_of(tensor, narrow=True)
         return entries.values[entries.dims[1] - entries.dims[0] == offset].sum()
     return diagonal(tensor, offset, axis1, axis2).sum(axis=-1)

@@ -57,11 +57,34 @@ py::tuple level_arrays(const py::tuple &places, size_t levels, const py::sequenc
   return py::make_tuple(positions, coordinates, own);
 }
 
+// Returns a LevelStorage, an object of a frozen class with slots: its `__init__` would take longer than all the rest.
+py::object level_storage(const py::type &kind, const py::object &encoding, const py::tuple &places,
+                         const py::tuple &sizes, const py::sequence &buffers) {
+  const py::tuple found = level_arrays(places, sizes.size(), buffers);
+  const auto type = reinterpret_cast<PyTypeObject *>(kind.ptr());
+  auto storage = py::reinterpret_steal<py::object>(type->tp_new(type, py::tuple().ptr(), nullptr));
+  if (!storage) throw py::error_already_set();
+  const py::tuple own = found[2];
+  const auto set = [&](const char *name, py::handle value) {
+    const auto key = py::reinterpret_steal<py::object>(PyUnicode_InternFromString(name));
+    if (!key || PyObject_GenericSetAttr(storage.ptr(), key.ptr(), value.ptr()) != 0) throw py::error_already_set();
+  };
+  set("encoding", encoding);
+  set("level_sizes", sizes);
+  set("positions", found[0]);
+  set("coordinates", found[1]);
+  set("values", own[own.size() - 1]);
+  set("view", py::tuple());
+  set("_buffers", own);
+  return storage;
+}
+
 }  // namespace
 
 void register_level_arrays(py::module_ &module) {
-  module.def("level_arrays", &level_arrays, py::arg("places"), py::arg("levels"), py::arg("buffers"),
-             "Returns positions and coordinates by level, and the buffers: contiguous, their structure read-only.");
+  module.def("level_storage", &level_storage, py::arg("kind"), py::arg("encoding"), py::arg("places"),
+             py::arg("sizes"), py::arg("buffers"),
+             "Returns a LevelStorage of buffers, which are made contiguous, and their structure read-only.");
 }
 
 }  // namespace mlir_sparse

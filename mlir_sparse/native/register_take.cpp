@@ -1,11 +1,14 @@
 // Rows, segments and entries taken at places, from Python.
 
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "choose.hpp"
+#include "dense_entries.hpp"
+#include "line_extremes.hpp"
 #include "memory.hpp"
 #include "module.hpp"
 #include "pack_levels.hpp"
@@ -138,33 +141,110 @@ py::array_t<int64_t> found_at(const py::array_t<int64_t> &begins, const py::arra
   return found;
 }
 
-// Returns the entries at row low + k and coordinate right + k, for k from 0 to count - 1: each k, and the values.
-py::tuple diagonal_of(const py::array_t<int64_t> &begins, const py::array &coordinates, const py::array &values,
-                      int64_t low, int64_t right, int64_t count) {
+// Refuses begins that descend, or go beyond so many entries.
+void check_begins(const py::array &begins, int64_t entries) {
+  check_contiguous(begins);
+  if (begins.size() < 1) throw py::value_error("expected the begins of rows, and the end of the last");
+  const int64_t count = begins.size();
+  const bool bounds = to_buffer(begins).visit([&](auto begin_of) {
+    bool ascending = begin_of(0) == 0;
+    for (int64_t k = 1; k < count; ++k) ascending &= begin_of(k - 1) <= begin_of(k);
+    return ascending && begin_of(count - 1) <= entries;
+  });
+  if (!bounds) throw py::value_error("expected begins that ascend from 0 to the entries");
+}
+
+// Returns the begins of rows from `first` to first + count as 64 bits.
+std::vector<int64_t> wide_begins(const py::array &begins, int64_t first, int64_t count) {
+  check_contiguous(begins);
+  if (first < 0 || count < 0 || count > static_cast<int64_t>(begins.size()) - 1 - first)
+    throw py::value_error("expected a range of the rows");
+  std::vector<int64_t> wide(static_cast<size_t>(count) + 1);
+  to_buffer(begins).visit([&](auto begin_of) {
+    for (int64_t k = 0; k <= count; ++k) wide[static_cast<size_t>(k)] = begin_of(first + k);
+  });
+  return wide;
+}
+
+// Returns the entries at row low + k and coordinate right + k, for k from 0 to count - 1: each k, in 32 or 64 bits, and
+// the values.
+py::tuple diagonal_of(const py::array &begins, const py::array &coordinates, const py::array &values, int64_t low,
+                      int64_t right, int64_t count, const py::dtype &width) {
+  check_contiguous(coordinates);
   check_contiguous(values);
-  const Rows rows = to_rows(begins, coordinates);
-  if (low < 0 || right < 0 || count < 0 || count > rows.count - low)
-    throw py::value_error("expected a diagonal within the rows");
+  const std::vector<int64_t> wide = wide_begins(begins, low, count);
+  const Rows rows{count, wide.data(), to_buffer(coordinates)};
+  if (right < 0) throw py::value_error("expected a diagonal within the rows");
   std::vector<OnDiagonal> parts;
   {
     py::gil_scoped_release release;
-    parts = find_diagonal(rows, low, right, count);
+    parts = find_diagonal(rows, 0, right, count);
   }
   size_t total = 0;
   for (const OnDiagonal &part : parts) total += part.along.size();
-  py::array_t<int64_t> along(static_cast<py::ssize_t>(total));
+  py::array along = new_array(width, static_cast<int64_t>(total));
   py::array kept = reserve(total, values.dtype(), false);
-  int64_t *along_to = along.mutable_data();
   const int64_t bytes = values.itemsize();
   const auto *from = static_cast<const char *>(values.data());
   auto *to = static_cast<char *>(kept.mutable_data());
+  with_wide(static_cast<int>(width.itemsize() * 8), [&](auto number) {
+    auto *along_to = static_cast<decltype(number) *>(along.mutable_data());
+    for (const OnDiagonal &part : parts)
+      along_to = std::transform(part.along.begin(), part.along.end(), along_to,
+                                [](int64_t k) { return static_cast<decltype(number)>(k); });
+  });
   for (const OnDiagonal &part : parts) {
     const auto length = static_cast<int64_t>(part.along.size());
-    along_to = std::copy(part.along.begin(), part.along.end(), along_to);
     take_rows(from, values.size(), bytes, {reinterpret_cast<const char *>(part.entries.data()), length, 64}, to);
     to += length * bytes;
   }
   return py::make_tuple(along, kept);
+}
+
+// Writes listed entries to their elements of a dense array. Extents and strides, in elements, are of the coordinates.
+void written_dense(const py::array &begins, const py::array &coordinates, const py::array &values, py::array &out,
+                   int64_t parent_stride, const std::vector<int64_t> &extents, const std::vector<int64_t> &strides) {
+  for (const py::array &one : {begins, coordinates, values, py::array(out)}) check_contiguous(one);
+  const int64_t parents = begins.size() - 1, bytes = values.itemsize();
+  if (parents < 0 || extents.empty() || strides.size() != extents.size() || out.itemsize() != bytes || bytes > 16 ||
+      (bytes & (bytes - 1)) != 0)
+    throw py::value_error("expected begins, a stride for each extent, and an array of the values' type");
+  int64_t last = parent_stride * std::max<int64_t>(0, parents - 1);
+  bool is_empty = parents == 0;
+  for (size_t level = 0; level < extents.size(); ++level) {
+    is_empty = is_empty || extents[level] == 0;
+    last += (extents[level] - 1) * strides[level];
+  }
+  if (!is_empty && last >= out.size()) throw py::value_error("expected an array with an element for each place");
+  check_begins(begins, std::min<int64_t>(values.size(), coordinates.size() / static_cast<int64_t>(extents.size())));
+  const DenseEntries entries{to_buffer(begins), to_buffer(coordinates), parent_stride, extents, strides};
+  const auto *from = static_cast<const char *>(values.data());
+  auto *to = static_cast<char *>(out.mutable_data());
+  bool all = false;
+  {
+    py::gil_scoped_release release;
+    all = is_empty || write_dense(entries, bytes, from, to);
+  }
+  if (!all) throw py::index_error("expected coordinates below the extents");
+}
+
+// Returns where the greatest or least element of each row is, or of each coordinate in the rows.
+py::array_t<int64_t> best_places(const py::array &begins, const py::array &coordinates, const py::array &values,
+                                 int64_t extent, bool over_rows, bool largest) {
+  check_contiguous(coordinates);
+  check_contiguous(values);
+  const int64_t count = begins.size() - 1;
+  check_begins(begins, std::min(values.size(), coordinates.size()));
+  const std::vector<int64_t> wide = wide_begins(begins, 0, count);
+  const Rows rows{count, wide.data(), to_buffer(coordinates)};
+  const char kind = values.dtype().kind();
+  const Compared compared{static_cast<const char *>(values.data()), kind == 'b' ? 'u' : kind,
+                          static_cast<int>(values.itemsize())};
+  py::array_t<int64_t> found(over_rows ? extent : count);
+  int64_t *to = found.mutable_data();
+  py::gil_scoped_release release;
+  (over_rows ? best_over_rows : best_in_rows)(rows, compared, extent, largest, to);
+  return found;
 }
 
 }  // namespace
@@ -185,8 +265,14 @@ void register_take(py::module_ &module) {
   module.def("find_entries", &found_at, py::arg("begins"), py::arg("coordinates"), py::arg("lines"), py::arg("wanted"),
              "Returns the places of entries in rows, -1 where there is none.");
   module.def("diagonal_entries", &diagonal_of, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
-             py::arg("low"), py::arg("right"), py::arg("count"),
+             py::arg("low"), py::arg("right"), py::arg("count"), py::arg("width"),
              "Returns how far along a diagonal of rows its entries are, and their values.");
+  module.def("write_dense", &written_dense, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
+             py::arg("out"), py::arg("parent_stride"), py::arg("extents"), py::arg("strides"),
+             "Writes listed entries, each once, to their elements of a dense array.");
+  module.def("best_places", &best_places, py::arg("begins"), py::arg("coordinates"), py::arg("values"),
+             py::arg("extent"), py::arg("over_rows"), py::arg("largest"),
+             "Returns the first place of the greatest or least element of each row, or of each coordinate in rows.");
 }
 
 }  // namespace mlir_sparse

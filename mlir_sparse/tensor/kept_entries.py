@@ -5,33 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mlir_sparse import _native
-from mlir_sparse.encoding import Encoding
-from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.process.available_memory import check_fits
-from mlir_sparse.tensor.batch_and_slice_parts import is_plain
+from mlir_sparse.tensor.dense_entries import lists_entries
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
-__all__ = ["kept_entries", "lists_entries"]
-
-
-@fact_of
-def lists_entries(encoding: Encoding) -> int | None:
-    """Returns the level that lists the entries, each once, of all dense levels above it; None for other storage.
-
-    >>> from mlir_sparse.encoding import encoding
-    >>> [lists_entries(encoding(name)) for name in ("CSR", "COO", "SparseVector", "DCSR", "BSR(2, 2)")]
-    [1, 0, 0, None, None]
-    """
-    if not (is_plain(encoding) and encoding.is_native and encoding.is_permutation and encoding.is_unique):
-        return None
-    functions = [kind.functions for kind in encoding.level_types]
-    level = next((at for at, one in enumerate(functions) if not one.has_full_loop), None)
-    if level is None or not (functions[level].is_segmented and functions[level].compact):
-        return None
-    chained = functions[level + 1 :]
-    together = not chained or any(region.start == level for region in encoding.aos_regions)
-    return level if together and all(one.is_chained for one in chained) else None
+__all__ = ["kept_entries"]
 
 
 def kept_entries(tensor: SparseTensor, mask: Array, values: Array | None = None) -> SparseTensor | None:

@@ -81,8 +81,7 @@ class LevelStorage:
                 f"expected positions and coordinates of each level, then values, of {encoding.map_text()}, "
                 f"but got {'only ' if len(buffers) <= len(places) // 3 else ''}{len(buffers)} buffers"
             )
-        positions, coordinates, own = _native.level_arrays(places, encoding.lvl_rank, buffers)
-        return LevelStorage(encoding, tuple(level_sizes), positions, coordinates, own[-1], _buffers=own)
+        return _native.level_storage(LevelStorage, encoding, places, tuple(level_sizes), buffers)
 
     def with_values(self, values: Array) -> LevelStorage:
         """Returns the same structure with as many other values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,8 @@ __all__ = [
     "lists_beside",
     "run_of_lines",
 ]
+
+_WIDE: np.dtype[Any] = np.dtype(np.int64)
 
 
 @fact_of
@@ -172,7 +175,9 @@ def entries_at(matrix: SparseTensor, rows: Array, columns: Array) -> Array:
     return found
 
 
-def diagonal_entries(matrix: SparseTensor, low: int, right: int, count: int) -> tuple[Array, Array]:
+def diagonal_entries(
+    matrix: SparseTensor, low: int, right: int, count: int, width: np.dtype[Any] = _WIDE
+) -> tuple[Array, Array]:
     """Returns the entries of a matrix on a part of a diagonal: how far along each is, ascending, and their values.
 
     Args:
@@ -180,6 +185,7 @@ def diagonal_entries(matrix: SparseTensor, low: int, right: int, count: int) -> 
         low: the row where the part begins, not negative.
         right: the column where it begins, likewise.
         count: the number of elements, all of them in the matrix.
+        width: of how far along they are, int32 or int64: not less than the number needs.
 
     >>> from mlir_sparse.tensor.create import tensor
     >>> A = tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]], "CSR")
@@ -189,9 +195,8 @@ def diagonal_entries(matrix: SparseTensor, low: int, right: int, count: int) -> 
     order = line_order(matrix.encoding)
     assert order is not None  # as the caller has seen
     begins, coordinates, values = matrix.storage.buffers()
-    firsts = (low, right)
-    lined = begins.astype(np.int64, copy=False)
-    return _native.diagonal_entries(lined, coordinates, values, firsts[order[0]], firsts[order[1]], count)
+    first, beside = (low, right) if order == (0, 1) else (right, low)
+    return _native.diagonal_entries(begins, coordinates, values, first, beside, count, width)
 
 
 def beside(parts: Sequence[SparseTensor]) -> SparseTensor | None:

@@ -225,11 +225,12 @@ class Operators(NamedMethods):
     def __array_function__(
         self, function: Callable[..., Any], types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
-        if any(map(_outranks, types)):
-            return NotImplemented  # NumPy asks the others
-        if any(hasattr(kind, "__dask_graph__") for kind in types):
-            register_chunks(*(kind for kind in types if issubclass(kind, Operators)))
-            return NotImplemented  # Dask computes functions of NumPy on tensors beside its arrays
+        if len(types) > 1:  # not of this class alone
+            if any(map(_outranks, types)):
+                return NotImplemented  # NumPy asks the others
+            if any(hasattr(kind, "__dask_graph__") for kind in types):
+                register_chunks(*(kind for kind in types if issubclass(kind, Operators)))
+                return NotImplemented  # Dask computes functions of NumPy on tensors beside its arrays
         if function is np.tril:
             refuse_expm(1)  # the first that it asks of a matrix
         return perform("function", function, arguments, options)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.encoding import encoding as as_encoding
@@ -17,14 +16,14 @@ from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.errors import DTypeError, OperandError
-from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
 from mlir_sparse.process.progress import progress
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
 from mlir_sparse.tensor.convert.convert import convert_storage
 from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
 from mlir_sparse.tensor.convert.pack import pack
-from mlir_sparse.tensor.convert.row_passes import is_rows
+from mlir_sparse.tensor.dense_entries import dense_of_listed
 from mlir_sparse.tensor.drop_entries import structured_level
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.library_methods import LibraryMethods
@@ -229,25 +228,21 @@ class SparseTensor(LibraryMethods):
         array([[inf,  2.],
                [ 3., inf]])
         """
-        check_fits(prod(self._shape) * self.dtype.itemsize, f"a dense array of shape {self._shape}")
+        nbytes = prod(self._shape) * self._storage.values.itemsize
+        if nbytes > NEVER_CHECKED:  # the text takes longer than the check
+            check_fits(nbytes, f"a dense array of shape {self._shape}")
         if type(fill_value) is not int or fill_value:
             return self._filled(fill_value)
-        if self._storage.values.size <= _FEW and is_rows(self.encoding) and not self._storage.view:
-            return self._dense_of_lines()
+        found = dense_of_listed(self._storage, self._shape)
+        if found is not None:
+            return found
         dims, values = expand_dims(self._storage, self._shape)
         if values.size <= _FEW and self.encoding.is_unique:
-            found: Array = np.zeros(self._shape, self.dtype)
+            found = np.zeros(self._shape, self.dtype)
             found[tuple(dims)] = values
             return found
         dense = as_encoding("dense", rank=self.ndim)
         return pack(dense, self._shape, dims, values).values.reshape(self._shape)
-
-    def _dense_of_lines(self) -> Array:
-        begins, coordinates, values = self._storage.buffers()
-        lines, named = _native.listed_lines(begins, coordinates, None, self._storage.level_sizes[1], True)
-        found: Array = np.zeros(self._shape, values.dtype)
-        found[(lines, named) if self.encoding.level_order == (0, 1) else (named, lines)] = values
-        return found
 
     def _filled(self, fill_value: float | complex) -> Array:
         is_number = isinstance(fill_value, int | float | complex | np.generic | np.ndarray) and np.ndim(fill_value) == 0
