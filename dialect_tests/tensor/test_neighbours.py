@@ -155,6 +155,38 @@ def test_jax_on_another_device() -> None:
         jax_sparse.jax_parts(SimpleNamespace(data=there, indices=there))
 
 
+def stood_for(values: Any, indices: Any, shape: tuple[int, ...], batches: int = 0) -> SimpleNamespace:
+    """Stands for a BCOO, whose parts may be NumPy's arrays: JAX keeps places in an axis before dense dimensions."""
+    dense = np.ndim(values) - batches - 1
+    return SimpleNamespace(data=values, indices=np.asarray(indices), shape=shape, n_batch=batches, n_dense=dense)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "bool", "float16", "float32", "complex64"])
+def test_jax_without_sparse_dimensions(dtype: str) -> None:
+    """Entries are whole arrays then, summed as JAX sums them, in their type."""
+    whole = np.array([[[1, 0, 1], [0, 1, 0]], [[0, 1, 0], [0, 1, 1]]]).astype(dtype)
+    for values in (whole, whole[:1], whole[:0]):
+        parts = jax_sparse.jax_parts(stood_for(values, np.zeros((len(values), 0), int), (2, 3)))
+        assert parts.values.dtype == dtype
+        np.testing.assert_array_equal(parts.values, values.sum(axis=0).astype(dtype))
+    batched = stood_for(np.stack([whole, whole[::-1]]), np.zeros((2, 2, 0), int), (2, 2, 3), batches=1)
+    parts = jax_sparse.jax_parts(batched)
+    assert parts.values.dtype == dtype
+    np.testing.assert_array_equal(parts.values, [whole.sum(axis=0).astype(dtype)] * 2)
+    repeated = jax_sparse.jax_parts(stood_for(whole, [[1], [1]], (4, 2, 3)))
+    assert repeated.values.dtype == dtype
+    np.testing.assert_array_equal(repeated.values, [whole.sum(axis=0).astype(dtype)])
+
+
+def test_jax_of_dense_dimensions_alone(jax: Any) -> None:
+    sparse, sizes = jax.experimental.sparse, [(batches, 3 - batches) for batches in range(4)]
+    for batches, dense in sizes:
+        made = sparse.BCOO.fromdense(jax.numpy.asarray(CUBE.astype(np.int8)), n_batch=batches, n_dense=dense, nse=3)
+        found = twice(made)
+        assert found.dtype == np.int8
+        same(found, CUBE)
+
+
 def test_jax_would_narrow(jax: Any) -> None:
     jax.config.update("jax_enable_x64", False)
     with pytest.raises(ms.DTypeError, match="jax_enable_x64"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.errors import OperandError, RankError
+from mlir_sparse.errors import IndexRangeError, OperandError, RankError
 
 __all__ = ["AsSequences", "is_no_array"]
 
@@ -57,17 +57,52 @@ class AsSequences:
     def __complex__(self) -> complex:
         return complex(self.item())
 
-    def item(self) -> Any:
-        """Returns the only element as a number of Python's.
+    def item(self, *places: Any) -> Any:
+        """Returns an element as a number of Python's, as NumPy's method does.
+
+        Args:
+            places: nothing for the only element; else its place in row-major order, or its coordinates, an integer an
+                axis, which count from the end where they are negative.
 
         Raises:
-            RankError: for another number of elements than one.
+            RankError: without places for another number of elements than one; for another number of coordinates.
+            IndexRangeError: for places out of range.
+            OperandError: for places that are no integers.
+
+        >>> from mlir_sparse.tensor import tensor
+        >>> A = tensor([[0.0, 5.0], [7.0, 0.0]])
+        >>> A.item(1), A.item(-1, 0), A.item((1, 1))
+        (5.0, 7.0, 0.0)
         """
         shape = _shape(self)
-        if math.prod(shape) != 1:
-            raise RankError(f"expected a tensor of one element, but got shape {shape}")
         own: Any = self
-        return own[(0,) * len(shape)].item()
+        return own[_coordinates(places, shape)].item()
+
+
+def _coordinates(places: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    size = math.prod(shape)
+    if not places and size != 1:
+        raise RankError(f"expected a tensor of one element, but got shape {shape}: pass its place, as in A.item(0)")
+    given = places[0] if len(places) == 1 and isinstance(places[0], tuple) else places
+    if not all(isinstance(place, int | np.integer) for place in given):
+        raise OperandError(f"expected integers as the place of an element, but got {places}")
+    if not places:
+        return (0,) * len(shape)
+    if given is places and len(given) == 1:
+        return _unravelled(int(given[0]), shape, size)
+    if len(given) != len(shape):
+        raise RankError(f"expected {len(shape)} coordinates or a place in row-major order, but got {places}")
+    return tuple(int(place) for place in given)
+
+
+def _unravelled(place: int, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    if not -size <= place < size:
+        raise IndexRangeError(f"expected a place from {-size} to {size - 1}, but got {place}")
+    rest, found = place % size, []
+    for extent in reversed(shape):
+        rest, coordinate = divmod(rest, extent)
+        found.append(coordinate)
+    return tuple(reversed(found))
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:

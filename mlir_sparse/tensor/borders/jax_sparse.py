@@ -65,13 +65,14 @@ def _unpadded(indices: Array, values: Array, shape: tuple[int, ...]) -> tuple[Ar
 def _hybrid(shape: tuple[int, ...], dims: list[Array], values: Array) -> ForeignParts:
     names = [f"d{d}" for d in range(len(shape))]
     last = len(dims) - 1
-    kinds = ["compressed" if last == 0 else "compressed(nonunique)"]
+    kinds = ["compressed" if last == 0 else "compressed(nonunique)"] if dims else []
     kinds += ["singleton(nonunique)"] * (last - 1) + ["singleton"] * (last > 0)
     kinds += ["dense"] * (len(shape) - len(dims))
     levels = ", ".join(f"{name} : {kind}" for name, kind in zip(names, kinds, strict=True))
     kind = as_encoding(f"({', '.join(names)}) -> ({levels})")
-    if not dims:
-        return ForeignParts(kind, tuple(shape), (None,) * len(shape), (None,) * len(shape), values)
+    if not dims:  # entries that are whole arrays, of which there may be several, or none
+        whole = np.add.reduce(values, axis=0, dtype=values.dtype)
+        return ForeignParts(kind, tuple(shape), (None,) * len(shape), (None,) * len(shape), whole)
     order = np.lexsort(dims[::-1])
     moved = order.size > 1 and bool((np.diff(order) != 1).any())
     columns = [dim[order] for dim in dims] if moved else dims
@@ -79,7 +80,8 @@ def _hybrid(shape: tuple[int, ...], dims: list[Array], values: Array) -> Foreign
     same = np.logical_and.reduce([np.diff(column) == 0 for column in columns])
     if same.any():
         starts = np.flatnonzero(np.r_[True, ~same])
-        stored, columns = np.add.reduceat(stored, starts, axis=0), [column[starts] for column in columns]
+        stored = np.add.reduceat(stored, starts, axis=0, dtype=stored.dtype)  # sums of small integers are wider else
+        columns = [column[starts] for column in columns]
     first = np.array([0, len(stored)], columns[0].dtype)
     none = [None] * (len(shape) - len(dims))
     positions = (first, *[None] * (len(shape) - 1))
