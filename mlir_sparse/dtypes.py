@@ -26,6 +26,7 @@ __all__ = [
     "DTYPES",
     "INTEGER",
     "REAL",
+    "ROUNDED",
     "TRUTH",
     "UNSIGNED",
     "VECTOR_TYPES",
@@ -262,6 +263,9 @@ WIDE_TYPES = tuple(dtype for dtype in DTYPES if not dtype.is_exact and not dtype
 
 TRUTH, INTEGER, REAL, COMPLEX = map(DType.of, ("bool", "int", "float", "complex"))
 """The types of Python's numbers. Conditions are TRUTH, counts and places INTEGER; REAL is what a type is by default."""
+
+ROUNDED = DType("bf16")
+"""The type that kernels compute in as in a wider one, and round, as few processors have its arithmetic."""
 
 UNSIGNED = DType("u64")
 """The type of the integers that INTEGER cannot hold."""

@@ -24,7 +24,8 @@ __all__ = ["DIALECTS", "PASSES", "main", "probe_here", "require_fit"]
 DIALECTS = ("arith", "func", "linalg", "llvm", "math", "memref", "scf", "sparse_tensor", "tensor", "vector")
 """The dialects that kernels go through."""
 PASSES = (
-    "arith-expand",
+    "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
+    "arith-expand{include-bf16=true}",
     "canonicalize",
     "convert-complex-to-libm",
     "convert-complex-to-standard",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlir_sparse.dtypes import ROUNDED
 from mlir_sparse.pipeline.machine_vectors import arithmetic_options, machine_options, store_options
 from mlir_sparse.pipeline.pass_values import Pass, Pipeline
 
@@ -64,7 +65,18 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
             Pass("lower-affine", "affine.min of the vector loops"),
             Pass("convert-vector-to-llvm", "before functions: masks and gathers", vector_to_llvm),
             Pass("convert-complex-to-standard", "complex arithmetic to pairs", on_functions=True),
-            Pass("arith-expand", "operations without an LLVM equivalent", on_functions=True),
+            Pass(
+                "arith-emulate-unsupported-floats",
+                "arithmetic in bf16 is in f32, and rounded",
+                (("source-types", ROUNDED.mlir), ("target-type", ROUNDED.accumulated_in.mlir)),
+                on_functions=True,
+            ),
+            Pass(
+                "arith-expand",
+                "operations without an LLVM equivalent, and rounding to bf16: processors that have it lose subnormals",
+                (("include-bf16", True),),
+                on_functions=True,
+            ),
             Pass("convert-math-to-funcs", "integer powers, which no library has"),
             Pass("convert-math-to-llvm", "functions that are LLVM intrinsics", on_functions=True),
             Pass("convert-math-to-libm", "functions that are not"),
