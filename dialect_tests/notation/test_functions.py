@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlir_sparse as ms
 from dialect_tests.oracle import evaluate, result_dtype
 from mlir_sparse.dtypes import DType
 from mlir_sparse.notation import FUNCTIONS, Function
@@ -76,3 +77,18 @@ def test_numpy_has_the_name_and_the_values(function: Function) -> None:
 
 def _vector(function: Function) -> str:
     return f"y(i) = {function.name}({', '.join(f'{name}(i)' for name in 'abc'[: function.arity])})"
+
+
+@pytest.mark.parametrize("name", ["max", "min", "maximum", "minimum"])
+def test_extremes_of_several_are_taken_two_at_a_time(name: str) -> None:
+    short = name[:3]
+    parsed = ms.parse(f"y(i) = {name}(a(i), b(i), c(i) * 2, 3)")
+    assert str(parsed) == f"y(i) = {short}({short}({short}(a(i), b(i)), c(i) * 2), 3)"
+    generator = np.random.default_rng(5)
+    a, b, c = generator.normal(size=(3, 20)) * 3
+    b[4] = np.nan
+    ufunc = getattr(np, short + "imum")
+    found = ms.evaluate(str(parsed), a=a, b=b, c=c)
+    np.testing.assert_array_equal(found, ufunc.reduce([a, b, c * 2, np.full(20, 3.0)]))
+    with pytest.raises(ms.NotationError, match="expected 2 arguments to max"):
+        ms.parse("y(i) = max(a(i))")

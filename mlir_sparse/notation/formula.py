@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 from mlir_sparse.errors import NotationError
-from mlir_sparse.notation.ast import AssignOp, Binary, BinaryOp, Call, Expr, IndexVar, Literal, Negate, Reduce, ReduceOp
+from mlir_sparse.notation.ast import AssignOp, Binary, BinaryOp, Expr, IndexVar, Literal, Negate, Reduce, ReduceOp
 from mlir_sparse.notation.index import Index
-from mlir_sparse.notation.scalar_functions import FUNCTIONS, mistake_in_call
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, call_of, mistake_in_call
 
 __all__ = ["Formula", "call", "described", "node_of", "reduce", "where"]
 
@@ -35,11 +35,14 @@ def call(function: str, *arguments: object) -> Formula:
     >>> (i,), (x,) = indices("i"), tensors("x")
     >>> call("max", x[i], 0)
     Formula('max(x(i), 0)')
+    >>> call("max", x[i], 0, 2)
+    Formula('max(max(x(i), 0), 2)')
     """
-    mistake = mistake_in_call(function, len(arguments))
+    made = call_of(function, tuple(node_of(argument) for argument in arguments))
+    mistake = mistake_in_call(function, len(made.arguments))
     if mistake is not None:
         raise NotationError(mistake)
-    return Formula(Call(function, tuple(node_of(argument) for argument in arguments)))
+    return Formula(made)
 
 
 def _binary(op: BinaryOp, left: object, right: object) -> Formula:

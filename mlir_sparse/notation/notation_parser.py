@@ -52,7 +52,7 @@ from mlir_sparse.notation.masks import MASK, SELECT, WITHOUT
 from mlir_sparse.notation.numbers import at_number, parse_complex, parse_number
 from mlir_sparse.notation.operator import Monoid, Operator
 from mlir_sparse.notation.read_bounds import with_read_ranges
-from mlir_sparse.notation.scalar_functions import FUNCTIONS, SPELLINGS
+from mlir_sparse.notation.scalar_functions import FUNCTIONS, SPELLINGS, Function, call_of
 from mlir_sparse.notation.subscripts import parse_subscripts
 from mlir_sparse.notation.where_clause import parse_where
 from mlir_sparse.text.cursor import Cursor
@@ -282,7 +282,7 @@ def _primary(cursor: Cursor) -> Expr:
         return _applied(cursor, name, SELECT)
     if name.text in FUNCTIONS:
         return _call(cursor, name)
-    if name.text in SPELLINGS and _is_call(cursor, FUNCTIONS[SPELLINGS[name.text]].arity):
+    if name.text in SPELLINGS and _is_call(cursor, FUNCTIONS[SPELLINGS[name.text]]):
         return _call(cursor, replace(name, text=SPELLINGS[name.text]))
     if name.text in _REDUCTIONS and cursor.peek(1).kind is TokenKind.NAME and cursor.peek(2).text == ",":
         return _reduction(cursor, name)
@@ -309,8 +309,8 @@ def parse_access(cursor: Cursor, name: Token) -> Access:
     return Access(name.text, subscripts, name.span.to(cursor.previous))
 
 
-def _is_call(cursor: Cursor, arity: int) -> bool:
-    """Returns whether so many expressions follow in parentheses, and not the subscripts of a tensor: `maximum(i,j)`."""
+def _is_call(cursor: Cursor, function: Function) -> bool:
+    """Returns whether its arguments follow in parentheses, and not the subscripts of a tensor: `maximum(i,j)`."""
     ahead = depth = commas = 0
     plain = True
     while (token := cursor.peek(ahead)).kind is not TokenKind.END:
@@ -320,11 +320,11 @@ def _is_call(cursor: Cursor, arity: int) -> bool:
         commas += token.text == "," and depth == 1
         plain = plain and (ahead == 0 or token.text == "," or token.kind is TokenKind.NAME)
         ahead += 1
-    return not plain and commas + 1 == arity
+    return not plain and (commas + 1 == function.arity or (function.folds and commas >= function.arity))
 
 
 def _call(cursor: Cursor, name: Token) -> Call:
-    return Call(name.text, _arguments(cursor), name.span.to(cursor.previous))
+    return call_of(name.text, _arguments(cursor), name.span.to(cursor.previous))
 
 
 def _arguments(cursor: Cursor) -> tuple[Expr, ...]:

@@ -10,9 +10,11 @@ from typing import Any
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DTYPES, TRUTH, DType
+from mlir_sparse.notation.ast import Call, Expr
 from mlir_sparse.process.forks import importing
+from mlir_sparse.text.source_text import Span
 
-__all__ = ["FUNCTIONS", "SPELLINGS", "STORED", "Function", "function_hint", "is_misspelt", "mistake_in_call"]
+__all__ = ["FUNCTIONS", "SPELLINGS", "STORED", "Function", "call_of", "function_hint", "is_misspelt", "mistake_in_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Function:
             type of their real parts (`real`); a truth value (`truth`); the type that names the function (`cast`).
         zero_at: the arguments of which each makes the result zero when it is zero.
         numpy: NumPy's name, where it differs.
+        folds: whether more arguments are taken two at a time, from the left, as in `max(a, b, c)`.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Function:
     result: str = "context"
     zero_at: tuple[int, ...] = ()
     numpy: str = ""
+    folds: bool = False
 
     @property
     def gives_truth(self) -> bool:
@@ -116,8 +120,8 @@ _TABLE = (
     _of_reals("sinc", 1, "sin(pi x)/(pi x), 1 at zero", False),
     _of_reals("deg2rad", 1, "radians of degrees"),
     _of_reals("rad2deg", 1, "degrees of radians"),
-    _keeping("max", 2, "the larger of two; NaN if either is", kinds="if", numpy="maximum"),
-    _keeping("min", 2, "the smaller of two; NaN if either is", kinds="if", numpy="minimum"),
+    _keeping("max", 2, "the larger of two; NaN if either is", kinds="if", numpy="maximum", folds=True),
+    _keeping("min", 2, "the smaller of two; NaN if either is", kinds="if", numpy="minimum", folds=True),
     _keeping("fmax", 2, "the larger of two; NaN if both are", kinds="if"),
     _keeping("fmin", 2, "the smaller of two; NaN if both are", kinds="if"),
     _keeping("pow", 2, "the first to the power of the second; also `x ** y`", None, numpy="power"),
@@ -187,6 +191,19 @@ def _near(name: str, likeness: float) -> list[str]:
         from difflib import get_close_matches  # for names that are misspelt
 
     return get_close_matches(name, FUNCTIONS, n=1, cutoff=likeness)
+
+
+def call_of(name: str, arguments: tuple[Expr, ...], span: Span | None = None) -> Call:
+    """Returns a call of a function, or of several where it is one of two arguments that `folds` more.
+
+    >>> from mlir_sparse.notation.ast import Access
+    >>> print(call_of("max", (Access("a"), Access("b"), Access("c"))))
+    max(max(a, b), c)
+    """
+    function = FUNCTIONS.get(name)
+    if function is not None and function.folds and len(arguments) > function.arity:
+        return call_of(name, (Call(name, arguments[:2], span), *arguments[2:]), span)
+    return Call(name, arguments, span)
 
 
 def mistake_in_call(name: str, arguments: int) -> str | None:
