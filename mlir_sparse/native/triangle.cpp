@@ -311,7 +311,7 @@ void foresee(const T *at) {
 
 // All rows one after the other for one right side: the most frequent case, in a loop of its own without calls.
 template <bool kAhead, bool kUnit, class Index, class Value>
-void sweep_rows(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t rows) {
+[[gnu::noinline]] void sweep_rows(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t rows) {
   const Segments<Index> segments = scalars.segments;
   const Index *const positions = segments.positions, *const coordinates = segments.coordinates;
   const Value *const values = scalars.values;
@@ -367,7 +367,7 @@ class FilledSides {
 
  private:
   [[gnu::noinline]] void copy(std::int64_t at) {  // seldom: the sweep keeps its registers
-    constexpr std::int64_t kMore = 512;  // a page of f64
+    constexpr std::int64_t kMore = 32;  // few: the processor goes on with the sweep while their lines come
     const std::int64_t stop = kAscending ? std::min(size_, at + kMore) : std::max<std::int64_t>(0, at - kMore + 1);
     const std::int64_t begin = std::min(next_, stop), end = std::max(next_, stop);
     if (given_ != x_) std::copy(given_ + begin, given_ + end, x_ + begin);
@@ -380,13 +380,21 @@ class FilledSides {
   std::int64_t next_;
 };
 
+// Of so many columns, a power of two, what is ahead is asked for together: they share lines where they have few entries.
+template <class Index>
+std::int64_t columns_together(const Index *positions, std::int64_t columns) {
+  constexpr std::int64_t kLine = 8;
+  return positions[columns] < kLine * columns ? 4 : 1;
+}
+
 // Likewise for columns. The product that the next column waits for stays in registers.
 template <bool kLower, bool kUnit, class Index, class Value>
-void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t columns) {
+[[gnu::noinline]] void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std::int64_t columns) {
   const Segments<Index> segments = scalars.segments;
   const Index *const positions = segments.positions, *const coordinates = segments.coordinates;
   const Value *const values = scalars.values;
   Value *const x = scalars.sides.data;
+  const std::int64_t sharing = columns_together(positions, columns) - 1;
   FilledSides<kLower, Value> filled(given, x, columns);
   Value before{}, factor{};
   bool follows = false;  // whether `factor` times `before` is to be taken from this column's element
@@ -395,8 +403,10 @@ void sweep_columns(const Scalars<Index, Value> &scalars, const Value *given, std
     const std::int64_t j = kLower ? k : columns - 1 - k;
     const Index first = kLower ? met : positions[j], last = kLower ? positions[j + 1] : met;
     met = kLower ? last : first;
-    foresee<kLower>(values + met);
-    foresee<kLower>(coordinates + met);
+    if ((k & sharing) == 0) {
+      foresee<kLower>(values + met);
+      foresee<kLower>(coordinates + met);
+    }
     if (first < last) filled.reach(coordinates[kLower ? last - 1 : first]);
     Index at = kLower ? first : last - 1;
     Index begin = kLower ? at + 1 : first, end = kLower ? last : at;
