@@ -7,7 +7,7 @@ import pytest
 
 import mlir_sparse as ms
 from dialect_tests.tensor import reference
-from mlir_sparse.arrays import row_ranges
+from mlir_sparse.arrays import entries_between
 from mlir_sparse.encoding import PRESETS
 
 FOREIGN = [
@@ -26,7 +26,7 @@ INDICES = [
 @pytest.mark.parametrize("widths", [(0, 0), (8, 8), (16, 32), (64, 8)])
 @pytest.mark.parametrize(("name", "encoding"), MATRICES, ids=[name for name, _ in MATRICES])
 def test_matrices(name: str, encoding: ms.Encoding, widths: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_ranges, "_FEW", -1)
+    monkeypatch.setattr(entries_between, "_FEW", -1)
     generator = np.random.default_rng(len(name))
     for shape in ((9, 10), (10, 9), (12, 16)):
         dense = generator.integers(1, 9, shape) * (generator.random(shape) < 0.3)
@@ -42,7 +42,7 @@ def test_matrices(name: str, encoding: ms.Encoding, widths: tuple[int, int], mon
 
 @pytest.mark.parametrize(("name", "encoding"), reference.WHOLE[3], ids=[name for name, _ in reference.WHOLE[3]])
 def test_tensors(name: str, encoding: ms.Encoding, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_ranges, "_FEW", -1)
+    monkeypatch.setattr(entries_between, "_FEW", -1)
     generator = np.random.default_rng(len(name))
     dense = generator.integers(1, 9, (4, 6, 8)) * (generator.random((4, 6, 8)) < 0.3)
     dense[..., 2:4] = dense[..., 6:] = 0  # two of four, as structured levels hold
@@ -58,4 +58,4 @@ def test_only_the_part_is_read() -> None:
     A = ms.random((3000, 3000), 0.002, rng=0)
     for name in ("COO", "DCSR", "BSR", "LooseCSR", "ELL"):
         B = A.convert(name)
-        assert row_ranges.entries_between(B, [range(7, 8), range(3000)]).values.size < B.nse / 50, name
+        assert entries_between.entries_between(B, [range(7, 8), range(3000)]).values.size < B.nse / 50, name

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.tensor import FilledTensor, SparseTensor
+from mlir_sparse.arrays.filled.filled_elements import is_sparse
 
-__all__ = ["CONTROLS", "controls_as_arrays", "is_tensor"]
+__all__ = ["CONTROLS", "controls_as_arrays"]
 
 _PARTS = ("indices_or_sections",)
 _SHARES = ("q",)
@@ -51,11 +51,6 @@ CONTROLS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def is_tensor(value: Any) -> bool:
-    """Returns whether a value is one of this package's tensors."""
-    return isinstance(value, SparseTensor | FilledTensor)
-
-
 def controls_as_arrays(
     name: str, function: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -87,6 +82,6 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _as_array(value: Any) -> Any:
-    if is_tensor(value):
+    if is_sparse(value):
         return value.to_numpy()
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf" else value

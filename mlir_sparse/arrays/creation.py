@@ -19,7 +19,7 @@ from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.convert.row_passes import is_list_by_rows
 from mlir_sparse.tensor.dense_entries import lists_entries
-from mlir_sparse.text.given_arguments import integer_of, integers_of, refusing
+from mlir_sparse.text.given_arguments import integer_of, integers_of, refuses_by_name
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -65,7 +65,7 @@ def _check_host(device: Any) -> None:
         raise OperandError(f"expected device='cpu' for a new tensor, but got {device!r}: use .to({device!r})")
 
 
-@refusing("ms.from_coo")
+@refuses_by_name("ms.from_coo")
 def from_coo(
     coordinates: Any,
     values: Any,
@@ -81,7 +81,7 @@ def from_coo(
     return tensor((coordinates, values), encoding, shape=shape, **options)
 
 
-@refusing("ms.zeros")
+@refuses_by_name("ms.zeros")
 def zeros(
     shape: int | Sequence[int],
     *,
@@ -106,7 +106,7 @@ def zeros(
 empty = zeros
 
 
-@refusing("ms.full")
+@refuses_by_name("ms.full")
 def full(
     shape: int | Sequence[int],
     fill_value: complex,
@@ -143,7 +143,7 @@ def full(
     return array if encoding is None else tensor(array, encoding)
 
 
-@refusing("ms.ones")
+@refuses_by_name("ms.ones")
 def ones(
     shape: int | Sequence[int],
     *,
@@ -159,7 +159,7 @@ def ones(
     return full(shape, 1, dtype=_kind(dtype), encoding=encoding, device=device)
 
 
-@refusing("ms.arange")
+@refuses_by_name("ms.arange")
 def arange(
     start: float,
     /,
@@ -179,7 +179,7 @@ def arange(
     return array if encoding is None else tensor(array, encoding)
 
 
-@refusing("ms.linspace")
+@refuses_by_name("ms.linspace")
 def linspace(
     start: complex,
     stop: complex,
@@ -198,7 +198,7 @@ def linspace(
     return array if encoding is None else tensor(array, encoding)
 
 
-@refusing("ms.eye")
+@refuses_by_name("ms.eye")
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -231,7 +231,7 @@ def eye(
     return tensor((_narrow(np.stack([places, places + k]), (rows, columns)), ones), encoding, shape=(rows, columns))
 
 
-@refusing("ms.diags")
+@refuses_by_name("ms.diags")
 def diags(
     diagonals: Any,
     offsets: Any = 0,
@@ -283,7 +283,7 @@ def _is_flat(diagonals: Any) -> bool:
     return (isinstance(diagonals, np.ndarray) and diagonals.ndim == 1) or np.ndim(diagonals[0]) == 0
 
 
-@refusing("ms.random")
+@refuses_by_name("ms.random")
 def random(
     shape: int | Sequence[int],
     density: float = 0.01,
@@ -335,13 +335,13 @@ def _drawn(generator: np.random.Generator, size: int, count: int) -> Any:
     return found
 
 
-@refusing("ms.kron")
+@refuses_by_name("ms.kron")
 def kron(a: Any, b: Any) -> Any:
     """Returns the Kronecker product of two tensors or arrays: a block for each element of one, times the other."""
     return matrix_products.kron(a, b)
 
 
-@refusing("ms.block")
+@refuses_by_name("ms.block")
 def block(blocks: Sequence[Sequence[Any]]) -> Any:
     """Returns a matrix of blocks in rows and columns; None is a block of zeros.
 
@@ -387,13 +387,13 @@ def _extent(given: list[Any], axis: int) -> int:
     return int(given[0].shape[axis])
 
 
-@refusing("ms.tril")
+@refuses_by_name("ms.tril")
 def tril(m: Any, k: int = 0) -> Any:
     """Returns the elements on and below a diagonal."""
     return shapes.triangle(m, False, k) if isinstance(m, SparseTensor) else np.tril(m, k)
 
 
-@refusing("ms.triu")
+@refuses_by_name("ms.triu")
 def triu(m: Any, k: int = 0) -> Any:
     """Returns the elements on and above a diagonal."""
     return shapes.triangle(m, True, k) if isinstance(m, SparseTensor) else np.triu(m, k)

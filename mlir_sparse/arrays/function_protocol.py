@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mlir_sparse.arrays.control_arguments import CONTROLS, controls_as_arrays, is_tensor
+from mlir_sparse.arrays.control_arguments import CONTROLS, controls_as_arrays
+from mlir_sparse.arrays.filled.filled_elements import is_sparse
 from mlir_sparse.arrays.numpy_functions import FUNCTIONS
 from mlir_sparse.arrays.refused_functions import way_out
 from mlir_sparse.arrays.ufunc_protocol import written
@@ -46,7 +47,7 @@ def apply_function(
         except TypeError:
             pass  # `called` says what the function takes
         else:
-            if not any(map(is_tensor, (*given, *options.values()))):
+            if not any(map(is_sparse, (*given, *options.values()))):
                 return function(*given, **options)
     ours = table.get(name)
     if ours is None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mlir_sparse.arrays.entries_between import entries_between
 from mlir_sparse.arrays.entry_lists import EntryList, vector_of
 from mlir_sparse.arrays.flat_places import Array, numbered, unlinear
 from mlir_sparse.arrays.found_elements import at_arrays, element, elements
 from mlir_sparse.arrays.parsed_index import ArrayIndex, layout_of, parsed, ranges_of
-from mlir_sparse.arrays.row_ranges import entries_between
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.level_ranges import part_between
 from mlir_sparse.tensor.matched_keys import matched_keys

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 from mlir_sparse.errors import OperandError, SparseError, TooLargeError
 
 __all__ = [
-    *("INVALID", "integer_of", "integers_of", "path_of", "refused_arguments", "refusing"),
+    *("INVALID", "integer_of", "integers_of", "path_of", "refused_arguments", "refuses_by_name"),
     *("seconds_of", "several_of", "shown", "text_of"),
 ]
 
@@ -132,7 +132,7 @@ def refused_arguments(what: str, error: Exception) -> SparseError:
     return OperandError(f"expected arguments that {what} takes, but got others: {text}")
 
 
-def refusing(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def refuses_by_name(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns what makes a function refuse invalid arguments by an error of this package, whatever they cause in it.
 
     Args:
