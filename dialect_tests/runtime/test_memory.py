@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import resource
 import subprocess
 import sys
 import weakref
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import mlir_sparse as ms
 from dialect_tests.processes import python_of_forks
@@ -262,17 +264,36 @@ def used(length, begin=0):
 
 
 print(used(64 << 20), used(70 << 20, 1 << 30), used(2 << 20))
+_native.drop_kept()
+if not limit:
+    held = [_native.trim(_native.reserve(1 << 40, byte), 4 << 20) for _ in range(9)]  # all that blocks may have
+    print(used(2 << 20), used(64 << 20))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count addresses as memory")
 def test_pages_of_results_in_far_larger_reservations_are_kept() -> None:
-    """But for a small part of one, and where addresses are limited."""
-    mode = Path("/proc/sys/vm/overcommit_memory").read_text().strip()
-    for limit, kept in ((0, "64 70 0" if mode != "2" else "0 0 0"), (16 << 30, "0 0 0")):
+    """But for small parts of them once blocks have many terabytes of addresses, and where addresses are limited."""
+    if Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "2":
+        pytest.skip("the system counts addresses as memory")
+    for limit, kept in ((0, "64 70 2\n0 64"), (16 << 30, "0 0 0")):
         command = [sys.executable, "-c", _FAR_RESERVED, str(limit)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.stdout.strip() == kept, done.stderr[-2000:]
+
+
+def test_repeated_small_sparse_results_take_no_fresh_pages() -> None:
+    """However much was reserved for them, and however much memory the system has left each time."""
+    if sys.platform != "linux" or Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "2":
+        pytest.skip("counts page faults on Linux, where addresses are no memory")
+    a = ms.tensor(scipy.sparse.eye_array(300_000, format="csr"))
+    kernel = ms.compile(SPGEMM, A=a, B=a, threads=1)
+    faults = []
+    for _ in range(12):
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+        kernel(A=a, B=a)
+        faults.append(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before)
+    assert sorted(faults[2:])[5] <= 1  # the system may take pages back at any time
 
 
 def test_rows_without_entries_are_empty_in_memory_that_was_used_before() -> None:

@@ -1,6 +1,7 @@
 #include "block.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -37,9 +38,13 @@ constexpr std::size_t kKeptBlocks = 32;
 // Up to this size a kept block is cleared for reuse; larger zeroed blocks are faster from the system.
 constexpr std::size_t kCleared = std::size_t{1} << 23;
 // Addresses cost nothing, but where there is a limit on them a process may run out: the most of a block that is kept.
-constexpr std::size_t kFewAddresses = std::size_t{1} << 30, kManyAddresses = std::size_t{1} << 35;
-// Many are kept only for a block that uses this part of them: a process has addresses for so many times its memory.
-constexpr std::size_t kUsedPart = 256;
+constexpr std::size_t kFewAddresses = std::size_t{1} << 30, kManyAddresses = std::size_t{1} << 42;
+// The most that all blocks have together; a process has 16 times as many. Past them, many are left to a block only that
+// uses this part of them: a process has addresses for so many times its memory.
+constexpr std::size_t kMostAddresses = std::size_t{1} << 43, kUsedPart = 256;
+
+// Of all blocks, kept ones too.
+std::atomic<std::size_t> mapped_addresses{0};
 
 // Whether the system counts addresses that have no pages as memory, as it does without overcommitting it.
 bool counts_addresses() {
@@ -59,6 +64,13 @@ std::size_t most_addresses() {
                                                                                          : kManyAddresses;
 }
 
+// Gives addresses of a block back.
+bool unmap(void *data, std::size_t bytes) {
+  if (bytes == 0 || munmap(data, bytes) != 0) return false;
+  mapped_addresses.fetch_sub(bytes, std::memory_order_relaxed);
+  return true;
+}
+
 struct Kept {
   void *data;
   std::size_t bytes;       // addresses
@@ -70,13 +82,14 @@ struct Kept {
 
 class Store {
  public:
-  // Takes the smallest block that is large enough, and not far too large.
+  // Takes the smallest block that is large enough, and not far too large; the last kept of several: what wrote to it is
+  // most like what comes.
   bool take(std::size_t wanted, Block::Pages pages, Kept &found) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto best = blocks_.end();
     for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
       if (block->pages == pages && block->bytes >= wanted && block->bytes / 2 <= wanted &&
-          (best == blocks_.end() || block->bytes < best->bytes))
+          (best == blocks_.end() || block->bytes <= best->bytes))
         best = block;
     if (best == blocks_.end()) return false;
     found = *best;
@@ -91,19 +104,22 @@ class Store {
       blocks_.push_back(block);
       used_ += block.used();
       addresses_ += block.bytes;
-      while (used_ > kMostKept || blocks_.size() > kKeptBlocks || addresses_ > 2 * kManyAddresses) {
+      while (used_ > kMostKept || blocks_.size() > kKeptBlocks || addresses_ > kMostAddresses / 2) {
         dropped.push_back(blocks_.front());  // the oldest first
         forget(blocks_.begin());
       }
     }
-    for (const Kept &old : dropped) munmap(old.data, old.bytes);
+    for (const Kept &old : dropped) unmap(old.data, old.bytes);
   }
 
-  void drop() {
+  // Returns whether there was a block.
+  bool drop() {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const Kept &old : blocks_) munmap(old.data, old.bytes);
+    const bool some = !blocks_.empty();
+    for (const Kept &old : blocks_) unmap(old.data, old.bytes);
     blocks_.clear();
     used_ = addresses_ = 0;
+    return some;
   }
 
   std::size_t used() {
@@ -138,19 +154,26 @@ Store &store() {
   return *the_store;
 }
 
-void *map(std::size_t bytes, [[maybe_unused]] Block::Pages pages) {
+// Returns addresses; kept blocks are given up where there are not enough.
+void *addresses_of(std::size_t bytes) {
 #ifdef MAP_NORESERVE
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #else
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 #endif
+  do {
+    void *const found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (found != MAP_FAILED) return found;
+  } while (store().drop());
+  throw std::bad_alloc();
+}
+
+void *map(std::size_t bytes, [[maybe_unused]] Block::Pages pages) {
   // Align the mapping to large pages, if the system has not.
-  void *found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (found == MAP_FAILED) throw std::bad_alloc();
+  void *found = addresses_of(bytes);
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(found) % kLargePage;
   if (beyond > 0 && munmap(found, bytes) == 0) {
-    found = mmap(nullptr, bytes + kLargePage, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (found == MAP_FAILED) throw std::bad_alloc();
+    found = addresses_of(bytes + kLargePage);
     auto *start = static_cast<char *>(found);
     const std::size_t before = (kLargePage - reinterpret_cast<std::uintptr_t>(start) % kLargePage) % kLargePage;
     if (before > 0) munmap(start, before);
@@ -161,6 +184,7 @@ void *map(std::size_t bytes, [[maybe_unused]] Block::Pages pages) {
   // Only advice: a failure does not matter.
   madvise(found, bytes, pages == Block::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
+  mapped_addresses.fetch_add(bytes, std::memory_order_relaxed);
   return found;
 }
 
@@ -221,7 +245,7 @@ Block::~Block() {
     if (keeps_ && kept.used() <= kMostKept && offer(data_, begin_, end_))
       store().keep(kept);
     else
-      munmap(data_, bytes_);
+      unmap(data_, bytes_);
     return;
   }
 #endif
@@ -263,7 +287,9 @@ std::size_t Block::shrink_mapped(std::size_t begin, std::size_t end) {
   }
   const std::size_t first = begin / kLargePage * kLargePage, last = rounded(end, kLargePage);
   begin_ = first;
-  if (bytes_ <= kFewAddresses || (bytes_ <= most_addresses() && bytes_ / kUsedPart <= last - first)) {
+  const bool has_few_left = mapped_addresses.load(std::memory_order_relaxed) > kMostAddresses;
+  if (bytes_ <= kFewAddresses ||
+      (bytes_ <= most_addresses() && !(has_few_left && bytes_ / kUsedPart > last - first))) {
     // Pages beyond, touched by earlier users, may go back to the system.
     if (end_ > last) offer(data_, last, end_);
     if (first > 0) offer(data_, 0, first);
@@ -271,8 +297,8 @@ std::size_t Block::shrink_mapped(std::size_t begin, std::size_t end) {
     return begin;
   }
   keeps_ = false;
-  if (munmap(data() + last, bytes_ - last) == 0 || bytes_ == last) bytes_ = end_ = last;
-  if (first > 0 && munmap(data_, first) == 0) {
+  if (bytes_ == last || unmap(data() + last, bytes_ - last)) bytes_ = end_ = last;
+  if (unmap(data_, first)) {
     data_ = data() + first;
     bytes_ -= first;
     begin_ = 0;

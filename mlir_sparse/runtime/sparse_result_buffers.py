@@ -179,7 +179,7 @@ def assemble(
     limit = _affordable(layout, most)
     if least > limit:
         raise _too_large(layout, sizes, least)
-    capacities = layout.capacities(sizes, min(most, limit))
+    capacities = layout.capacities(sizes, min(most, _in_steps(limit)))
     chunks = launcher.pieces(arguments, min(points, _MOST))
     while True:
         is_split = chunks > 1 and _native.thread_limit() > 1
@@ -247,6 +247,14 @@ def _affordable(layout: SparseResultLayout, bound: int) -> int:
         return 1 << 62
     # Leave some memory free: without any, the next write of other data would end the process.
     return available_bytes() * 7 // 8 // layout.entry_bytes
+
+
+def _in_steps(limit: int) -> int:
+    """Returns a limit with its first bits alone: what is available differs a little at each call, and memory that an
+    earlier result had serves none that reserves more.
+    """
+    below = max(0, limit.bit_length() - 3)
+    return limit >> below << below
 
 
 def _too_large(layout: SparseResultLayout, sizes: Sequence[int], entries: int) -> TooLargeError:
