@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 import inspect
@@ -147,6 +148,97 @@ def test_classes_below_others() -> None:
             ]
         )
     assert found[0] == found[1]
+
+
+def refused(maker: Maker, options: dict[str, Any], kind: str) -> Any:
+    """A class with fields that are rare, or wrong."""
+
+    class Base:
+        __slots__ = ("a",)
+
+    class Own:
+        __slots__ = ("a",)
+        a: int
+
+    class Shared:
+        a: list[int] = []  # noqa: RUF012 - which is what is refused
+
+    class Lost:
+        a = dataclasses.field(default=3)
+
+    class SharedFactory:
+        a: ClassVar[list[int]] = dataclasses.field(default_factory=list)
+
+    class SharedByName:
+        a: ClassVar[int] = dataclasses.field(kw_only=True)
+
+    class Marked:
+        a: int
+        _: dataclasses.KW_ONLY
+        b: int = 3
+
+    class Types:
+        a: int
+        b: int = 3
+
+    Types.__annotations__ = {"a": int, "b": ClassVar[int]}
+
+    class Slotted(Base):
+        a: int
+        b: int = 4
+
+    class Factory:
+        a: int = dataclasses.field(default=3, repr=False)
+        b: list[int] = dataclasses.field(default_factory=list)
+
+    return maker(**options)(locals()[kind])
+
+
+RARE = ["Own", "Shared", "Lost", "SharedFactory", "SharedByName", "Marked", "Types", "Slotted", "Factory"]
+
+
+@pytest.mark.parametrize("kind", RARE)
+@pytest.mark.parametrize("options", [{}, {"slots": True}, {"frozen": True, "slots": True}], ids=str)
+def test_rare_fields_and_wrong_ones(options: dict[str, Any], kind: str) -> None:
+    def found(maker: Maker) -> Any:
+        made = refused(maker, options, kind)
+        fields = dataclasses.fields(made)
+        return (
+            [(one.name, one.type, one.default, one.init, one.kw_only) for one in fields],
+            [(name, one.kw_only, repr(one._field_type)) for name, one in made.__dataclass_fields__.items()],
+            made.__match_args__,
+            sorted(vars(made).get("__slots__", ())),
+            sorted(name for name in vars(made) if not name.startswith("__")),
+            str(outcome(lambda: made(1, b=2))).rpartition(".")[2],
+            outcome(lambda: dataclasses.replace(made(1), b=7).b),
+            hasattr(made, "__replace__"),
+        )
+
+    theirs, ours = (outcome(lambda maker=maker: found(maker)) for maker in MAKERS)  # type: ignore[misc]
+    assert theirs == ours
+
+
+def test_a_class_that_is_not_frozen_below_one_that_is() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Base:
+        a: int
+
+    for maker in MAKERS:
+        with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+            maker(type("Lower", (Base,), {"__annotations__": {"b": "int"}}))
+
+
+def test_abstract_methods_of_fields() -> None:
+    class Base(abc.ABC):
+        @property
+        @abc.abstractmethod
+        def a(self) -> int: ...
+
+    @quick(slots=True)
+    class Whole(Base):
+        a: int
+
+    assert Whole(3).a == 3
 
 
 @quick(frozen=True, slots=True)
