@@ -137,6 +137,15 @@ def test_sizes_of_caches_decide_sizes_of_blocks() -> None:
     assert (small.number("held"), large.number("held")) == (1 << 21, 1 << 22)
 
 
+def test_lines_read_in_order_are_asked_for_where_they_come_sooner_so() -> None:
+    entries = {"far_entries": (2.0,) * 5 + (1.2,), "near_entries": (0.9,) * 5 + (0.75,)}
+    assert chosen(**entries).number("alone") == 1
+    assert chosen(read_lines=(1.0, 1.0, 4.1, 6.5), **entries).number("alone") == 0
+    assert chosen(read_lines=(1.0, 1.0, 4.2, 5.0), **entries).number("alone") == 1
+    assert chosen(read_lines=(1.0, 1.0, 2.0, 6.6), **entries).number("alone") == 1
+    assert (AMD.number("alone"), INTEL.number("alone")) == (0, 1)
+
+
 @pytest.mark.parametrize("profile", [AMD, INTEL])
 def test_choices_of_shipped_profiles_are_plausible(profile: MachineProfile) -> None:
     number = {name: profile.number(name) for name in CHOICES}
@@ -160,7 +169,7 @@ def test_choices_of_makes_differ() -> None:
 
 def test_a_profile_decides_what_is_compiled(made_up: MachineProfile, monkeypatch: pytest.MonkeyPatch) -> None:
     text = str(pipeline.sparsifier().then(pipeline.cpu()))
-    assert "prefetch-streams{far=256}" in text
+    assert "prefetch-streams{far=256 alone=1}" in text
     assert "prefetch-rows{rows=32}" in text
     assert re.search(r"sum-rows\{every=\w+ long=\w+ far=256 near=64 held=786432\}", text)
     assert re.search(r"nontemporal-stores\{few=\d+ floats=\w+\}", text)

@@ -10,6 +10,8 @@ import pytest
 import mlir_sparse as ms
 from dialect_tests.crossing import crossed
 from dialect_tests.strategy_remarks import SPMM, SPMV, TRANSPOSED, said_by
+from mlir_sparse.machine import MachineProfile, shipped_profiles
+from mlir_sparse.pipeline import machine_vectors
 
 
 @crossed(
@@ -36,6 +38,20 @@ def test_it_says_why_entries_are_not_asked_for() -> None:
     long = "k: more than 40 operations are done in an iteration: it does not wait for entries"
     assert said_by("prefetch-streams", SPMM, A="CSR", B="") == [long]
     assert said_by("prefetch-streams", SPMV, A="DIA", x="") == ["A.l0: vectors of dense rows take most of the time"]
+
+
+@pytest.mark.parametrize("profile", shipped_profiles().values(), ids=lambda one: one.name)
+def test_a_sum_of_all_entries_asks_where_the_processor_does_not_foresee_them(
+    profile: MachineProfile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_vectors, "machine_profile", lambda: profile)
+    asks = bool(profile.number("alone"))
+    assert bool(said_by("prefetch-streams", "s = A(i,j)", A="CSR")) == asks
+    assert said_by("prefetch-streams", "y(j) = A(i,j)", dtype="c128", A="CSR")
+    A = ms.tensor(np.arange(1.0, 1201).reshape(30, 40), "CSR")
+    kernel = ms.compile("s = A(i,j)", A=A)
+    assert kernel(A) == 1200 * 1201 / 2
+    assert ("prefetch" in kernel.ir("llvmir")) == asks
 
 
 def test_it_says_nothing_of_vectors_of_entries_which_ask_themselves() -> None:

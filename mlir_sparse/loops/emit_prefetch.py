@@ -33,6 +33,7 @@ class PrefetchDistances:
         held: up to how many entries of storage are near.
         gathers: of entries whose coordinates name elements of arrays; 0 where these come no sooner.
         local: up to how many bytes of an array its elements are near.
+        alone: 0 where a loop through one buffer from end to end reads it as fast without asking; else 1.
     """
 
     far: int = 768
@@ -41,6 +42,7 @@ class PrefetchDistances:
     held: int = 1 << 21
     gathers: int = 32
     local: int = 1 << 20
+    alone: int = 1
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> PrefetchDistances:

@@ -48,7 +48,7 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
             Pass(
                 "prefetch-streams",
                 "entries far ahead are asked for, which processors do not foresee by themselves",
-                machine_options("far"),
+                machine_options("far", "alone"),
                 optional=True,
             ),
             Pass(

@@ -84,7 +84,16 @@ def _applies(loop: ForLoop, nest: Nest) -> _Streams | Missed | None:
     asked = {op.operands[0] for op in body if op.name == "memref.prefetch"}
     if loop.step != 1 and not asked.isdisjoint(access.buffer for access in found.values()):
         return None  # the strategy that wrote the chunks has asked for them
-    return _Streams(loop, tuple(found.values()), PrefetchDistances.of(nest.options).far)
+    distances = PrefetchDistances.of(nest.options)
+    if not distances.alone and _is_alone(loop, body):
+        return Missed("one buffer is read from end to end, which the processor foresees")
+    return _Streams(loop, tuple(found.values()), distances.far)
+
+
+def _is_alone(loop: ForLoop, body: Sequence[ir.Operation]) -> bool:
+    """Returns whether a loop, the only one around its body, reads one buffer from end to end, and nothing else."""
+    buffers = {root_of(one.buffer) or one.buffer for op in body if (one := access_of(op)) is not None}
+    return loop.is_whole and not is_loop(loop.around) and len(buffers) == 1
 
 
 def _rewrite(streams: _Streams, _: Nest) -> None:
