@@ -96,7 +96,6 @@ from mlir_sparse.notation import (
     tensors,
     where,
 )
-from mlir_sparse.pipeline.user_passes import register_pass
 from mlir_sparse.plan.schedule import Schedule
 from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.process.forks import importing
@@ -133,6 +132,7 @@ if TYPE_CHECKING:
     from mlir_sparse.lazy import LazyArray, compute
     from mlir_sparse.loops.remarks import Remark
     from mlir_sparse.notation.adjoint import Adjoint
+    from mlir_sparse.pipeline.user_passes import register_pass
     from mlir_sparse.tensor import DeviceTensor, read, to_device, write
     from mlir_sparse.tensor.files.open_source import source
     from mlir_sparse.tensor.files.tensor_source import TensorSource
@@ -158,6 +158,7 @@ else:
             "lazy": ("LazyArray", "compute"),
             "loops.remarks": ("Remark",),
             "notation.adjoint": ("Adjoint",),
+            "pipeline.user_passes": ("register_pass",),
             "tensor.device_tensor": ("DeviceTensor", "to_device"),
             "tensor.files.open_source": ("source",),
             "tensor.files.read_write": ("read", "write"),

@@ -11,6 +11,9 @@ _Kind = TypeVar("_Kind")
 __version__: str
 loaded_at: int
 
+# source_files.cpp
+def source_files(folder: str, library: str) -> tuple[bytes, int]: ...
+
 # memory.cpp
 def owned_buffers() -> int: ...
 def reserve(length: int, dtype: np.dtype[Any], zeroed: bool = False) -> NDArray[Any]: ...

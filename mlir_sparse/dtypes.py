@@ -317,7 +317,7 @@ def numpy_dtype(dtype: DTypeLike | DType) -> np.dtype[Any]:
 def _to_numpy(dtype: Any) -> np.dtype[Any]:
     if dtype is None:  # NumPy would take it for float64
         raise _refused("None")
-    if isinstance(dtype, str) and not _ONE_NUMPY_TYPE.fullmatch(dtype):
+    if isinstance(dtype, str) and not re.fullmatch(_ONE_NUMPY_TYPE, dtype):
         raise _refused(repr(dtype))
     try:
         result: np.dtype[Any] = np.dtype(dtype)
@@ -327,7 +327,7 @@ def _to_numpy(dtype: Any) -> np.dtype[Any]:
 
 
 # No records, and not NumPy's deprecated `a` for byte strings.
-_ONE_NUMPY_TYPE = re.compile(r"[<>=|]?(?!a[0-9]*$)[A-Za-z?][A-Za-z0-9_]*")
+_ONE_NUMPY_TYPE = r"[<>=|]?(?!a[0-9]*$)[A-Za-z?][A-Za-z0-9_]*"
 
 
 @lru_cache(maxsize=64)

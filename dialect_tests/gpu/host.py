@@ -18,7 +18,8 @@ from mlir_sparse.program import size_values as sizes
 from mlir_sparse.program.launch_program import LaunchProgram, MakeArray, MakeAssembled, MakeBegins, MakeShared
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
 from mlir_sparse.spec import infer_extents
-from mlir_sparse.tensor import LevelStorage, SparseTensor, level_view
+from mlir_sparse.tensor import LevelStorage, SparseTensor
+from mlir_sparse.tensor.level_view import level_view
 from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
 from mlir_sparse.tensor.widths import width_dtype
 

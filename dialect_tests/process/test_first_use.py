@@ -21,6 +21,8 @@ def printed(code: str) -> str:
 
 LOADED = "print(*sorted(name for name in __import__('sys').modules if name.startswith('mlir_sparse.')))"
 RARE = (
+    "mlir_sparse.affine.affine_parser",
+    "mlir_sparse.affine.affine_printer",
     "mlir_sparse.arrays",
     "mlir_sparse.compile.comprehension.comprehension_kernel",
     "mlir_sparse.compile.comprehension.comprehension_operands",
@@ -33,6 +35,10 @@ RARE = (
     "mlir_sparse.encoding.encoding_parser",
     "mlir_sparse.lazy.lazy_array",
     "mlir_sparse.loops",
+    "mlir_sparse.notation.definition",
+    "mlir_sparse.notation.einsum_strings",
+    "mlir_sparse.notation.notation_printer",
+    "mlir_sparse.pipeline.user_passes",
     "mlir_sparse.lower.generic_module",
     "mlir_sparse.plan.algebra.choose_rewriting",
     "mlir_sparse.plan.mapping",
@@ -40,12 +46,23 @@ RARE = (
     "mlir_sparse._search",
     "mlir_sparse.plan.algebra.normal_form",
     "mlir_sparse.plan.planner",
+    "mlir_sparse.runtime.blas_threads",
     "mlir_sparse.runtime.device.run_library_products",
+    "mlir_sparse.runtime.gather_elements",
     "mlir_sparse.runtime.sent_code",
     "mlir_sparse.spec.composition_of",
+    "mlir_sparse.runtime.take_lines",
+    "mlir_sparse.runtime.whole_calls",
     "mlir_sparse.tensor.borders.foreign_parts",
     "mlir_sparse.tensor.borders.torch_sparse",
+    "mlir_sparse.tensor.check_storage",
+    "mlir_sparse.tensor.convert.coordinates_of",
+    "mlir_sparse.tensor.convert.pack_levels",
+    "mlir_sparse.tensor.convert.row_passes",
+    "mlir_sparse.tensor.convert.through_rows",
     "mlir_sparse.tensor.files",
+    "mlir_sparse.tensor.sketch_of",
+    "mlir_sparse.tensor.storage_fault_messages",
     "mlir_sparse.text.html_table",
 )
 # Of the standard library: each takes a millisecond or more, and few programs need it of us.
@@ -132,6 +149,55 @@ def test_unknown_names() -> None:
     with pytest.raises(AttributeError):
         at_first_use("mlir_sparse", {"arrays": ("einsum",)})("read")
     assert not hasattr(ms, "__wrapped__")
+
+
+def test_functions_that_are_imported_at_their_first_call() -> None:
+    code = """
+import sys, threading
+from mlir_sparse.process.first_use import import_at_first_call
+import_at_first_call(__name__, {"text.plain_words": ("missing",), "tensor.dense_entries": ("dense_of_listed",)})
+first = dense_of_listed
+print(first.__name__, "mlir_sparse.tensor.dense_entries" in sys.modules)
+try:
+    first()
+except TypeError as error:
+    print("dense_of_listed" in str(error))
+print(dense_of_listed is sys.modules["mlir_sparse.tensor.dense_entries"].dense_of_listed)
+import_at_first_call(__name__, {"process.interpreters": ("require_main_interpreter",)})
+given, require_main_interpreter = require_main_interpreter, "another"
+print(given(), require_main_interpreter)
+try:
+    missing()
+except ModuleNotFoundError as error:
+    print(error.name, missing.__name__)
+"""
+    assert printed(code).splitlines() == [
+        *("dense_of_listed False", "True", "True", "None another", "mlir_sparse.text.plain_words missing")
+    ]
+
+
+def test_deferred_functions_exist() -> None:
+    """Whatever waits for its first call is there, and is a function."""
+    code = """
+import importlib, pkgutil, types
+import mlir_sparse
+from mlir_sparse.process import first_use
+waiting = []
+plain = first_use.import_at_first_call
+def seen(user, modules):
+    waiting.extend((user, module, name) for module, names in modules.items() for name in names)
+    plain(user, modules)
+first_use.import_at_first_call = seen
+import sys
+for name in [name for name in sys.modules if name.startswith("mlir_sparse.") and name != first_use.__name__]:
+    module = sys.modules[name]
+    if "import_at_first_call" in vars(module):
+        importlib.reload(module)
+wrong = [one for one in waiting if not isinstance(
+    getattr(importlib.import_module(f"mlir_sparse.{one[1]}"), one[2], None), types.FunctionType)]
+print(len(waiting) > 20, wrong)
+"""
+    assert printed(code) == "True []"
 
 
 SLOW = """

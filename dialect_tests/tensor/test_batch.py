@@ -15,7 +15,8 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.tensor import SparseTensor, level_view, tensor
+from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.level_view import level_view
 
 COO = "(b, i, j) -> (b : batch, i : compressed(nonunique), j : singleton)"
 FORMATS = {

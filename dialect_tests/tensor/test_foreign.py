@@ -24,7 +24,8 @@ from mlir_sparse.errors import (
     UnsupportedError,
     WidthError,
 )
-from mlir_sparse.tensor import SparseTensor, level_view, tensor
+from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.level_view import level_view
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,8 @@ import pytest
 import mlir_sparse as ms
 from mlir_sparse.encoding.dim_slice import DimSlice
 from mlir_sparse.errors import ExtentError, OperandError, RankError, TooLargeError, UnsupportedError
-from mlir_sparse.tensor import SparseTensor, level_view, tensor
+from mlir_sparse.tensor import SparseTensor, tensor
+from mlir_sparse.tensor.level_view import level_view
 
 RNG = np.random.default_rng(3)
 RANDOM = np.where(RNG.random((6, 7)) < 0.5, RNG.integers(1, 9, (6, 7)), 0).astype(float)

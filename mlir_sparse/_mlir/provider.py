@@ -15,13 +15,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from mlir_sparse._mlir.bindings_files import file_in_the_way, is_installed, libraries_in, libraries_of
-from mlir_sparse._mlir.held_interrupts import uninterrupted
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import BindingsError
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.forks import cached_property, no_fork
 from mlir_sparse.process.settings import BINDINGS
+
+if TYPE_CHECKING:
+    from mlir_sparse._mlir.bindings_files import file_in_the_way, is_installed, libraries_in, libraries_of
+    from mlir_sparse._mlir.held_interrupts import uninterrupted
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "_mlir.bindings_files": ("file_in_the_way", "is_installed", "libraries_in", "libraries_of"),
+            "_mlir.held_interrupts": ("uninterrupted",),
+        },
+    )
 
 __all__ = ["CANDIDATES", "Bindings", "bindings", "bindings_name", "bindings_stamp", "installed_bindings", "unfit_error"]
 

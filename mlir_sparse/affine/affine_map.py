@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir_sparse.affine.affine_expr import AffineBinary, AffineExpr, Dim
-from mlir_sparse.affine.affine_printer import print_map
 from mlir_sparse.affine.inverse import infer_inverse, is_inverse
 from mlir_sparse.affine.simplify import binary
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import RankError
+from mlir_sparse.process.first_use import import_at_first_call
+
+if TYPE_CHECKING:
+    from mlir_sparse.affine.affine_printer import print_map
+else:
+    import_at_first_call(__name__, {"affine.affine_printer": ("print_map",)})
 
 __all__ = ["AffineMap"]
 

@@ -17,7 +17,7 @@ __all__ = ["TUNED", "VIAS", "CompileOptions", "chip_in"]
 VIAS = ("auto", "codegen", "library")
 # The name of the schedule that tuning found.
 TUNED = "tuned"
-_TARGET = re.compile(r"cuda(?::(sm_\d{2,3}[a-z]?))?", re.ASCII)
+_TARGET = r"cuda(?::(sm_\d{2,3}[a-z]?))?"
 
 
 def chip_in(target: object) -> str | None:
@@ -29,7 +29,7 @@ def chip_in(target: object) -> str | None:
     >>> chip_in("cuda:sm_90")
     'sm_90'
     """
-    match = _TARGET.fullmatch(target) if isinstance(target, str) else None
+    match = re.fullmatch(_TARGET, target, re.ASCII) if isinstance(target, str) else None
     if match is None:
         raise UnsupportedError(
             f"expected target='cpu', 'cuda' or a chip such as 'cuda:sm_90', but got {target!r}: "

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse.compile.compiled_kernel import CompiledKernel
 from mlir_sparse.compile.definitions.defined_operators import DefinedOperators
 from mlir_sparse.compile.statement_optimizer import get_optimize
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.sketch_of import rounded_sketch
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.sketch_of import rounded_sketch
+else:
+    import_at_first_call(__name__, {"tensor.sketch_of": ("rounded_sketch",)})
 
 __all__ = ["REPEATED", "RepeatedCalls"]
 

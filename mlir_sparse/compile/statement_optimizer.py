@@ -20,15 +20,18 @@ from mlir_sparse.machine import machine_profile
 from mlir_sparse.notation import Access
 from mlir_sparse.plan.algebra.single_product import is_single_product
 from mlir_sparse.process import settings
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.forks import importing
 from mlir_sparse.spec import Alternative, Alternatives, KernelSpec, Rewriting
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.symmetric_matrix import has_one_value, is_symmetric
 
 if TYPE_CHECKING:
     from mlir_sparse.plan.algebra.ruled_statement import RuledStatement
     from mlir_sparse.plan.algebra.tensor_facts import TensorFacts
+    from mlir_sparse.tensor.sketch_of import sketch_of
+else:
+    import_at_first_call(__name__, {"tensor.sketch_of": ("sketch_of",)})
 
 __all__ = [
     "DataSketches",
@@ -47,8 +50,7 @@ __all__ = [
 ]
 
 _chosen: str | None = None
-# So many other ways are shown after the one that is taken.
-_SHOWN = 2
+_SHOWN = 2  # so many other ways, after the one that is taken
 
 
 def set_optimize(optimize: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,13 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding import Encoding, encoding
 from mlir_sparse.plan.order.storage_choice import ordered_as
 from mlir_sparse.plan.vector_uses import VectorUse
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.listed_vector import few_listed, is_listed
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.listed_vector import few_listed, is_listed
+else:
+    import_at_first_call(__name__, {"tensor.listed_vector": ("few_listed", "is_listed")})
 
 __all__ = ["Restored", "few_entries", "is_small", "probed_step", "restored"]
 

@@ -11,7 +11,7 @@ from mlir_sparse.errors import DeviceError, UnsupportedError
 
 __all__ = ["Device", "available", "chip_of", "count", "device", "memory_info"]
 
-_NAME = re.compile(r"cuda(?::(\d{1,4}))?", re.ASCII)
+_NAME = r"cuda(?::(\d{1,4}))?"
 # Of `CUdevice_attribute`: the compute capability.
 _MAJOR, _MINOR = 75, 76
 
@@ -39,7 +39,7 @@ def device(name: str | Device) -> Device:
     """
     if isinstance(name, Device):
         return name
-    match = _NAME.fullmatch(name) if isinstance(name, str) else None
+    match = re.fullmatch(_NAME, name, re.ASCII) if isinstance(name, str) else None
     if match is None:
         raise UnsupportedError(f"expected a device such as 'cuda' or 'cuda:1', or 'cpu', but got {name!r}")
     number, present = int(match[1] or 0), count()

@@ -23,7 +23,7 @@ PARTIAL = ".partial-"
 """What names of unfinished files begin with."""
 
 # Folders of a process' open files. Their links give names that may be gone, or name another file by now.
-_DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd")
+_DESCRIPTORS = r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd"
 _MOST_LINKS = 40
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -109,7 +109,7 @@ def _own_descriptor(name: str) -> int | None:
     for _ in range(_MOST_LINKS):
         folder, last = os.path.split(os.path.abspath(name))
         folder = os.path.realpath(folder)
-        match = _DESCRIPTORS.fullmatch(folder)
+        match = re.fullmatch(_DESCRIPTORS, folder)
         if match is not None:
             ours = match[1] in (None, str(os.getpid())) and last.isdecimal()
             return int(last) if ours else None

@@ -155,7 +155,7 @@ _ALIASES = {
     "modegenericcoo": "ModeGeneric",
     "nofm": "NM",
 }
-_MIX = re.compile("(?:dense|compressed)+")
+_MIX = "(?:dense|compressed)+"
 
 
 def canonical_name(name: str) -> str:
@@ -184,7 +184,7 @@ def find_preset(name: str) -> tuple[Preset, int | None]:
     digits = key[len(key.rstrip("0123456789")) :]
     if base is not None and base.max_rank is None and 0 < len(digits) <= 2:
         return base, int(digits)
-    if _MIX.fullmatch(key):
+    if re.fullmatch(_MIX, key):
         words = re.findall("dense|compressed", key)
         title = "".join(word.capitalize() for word in words)
         return Preset(title, "levels by name", len(words), len(words), len(words), mix(*words), "order"), None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mlir_sparse.affine.affine_parser import parse_integer
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding.bindings_objects import text_of_object, type_of
@@ -16,16 +15,22 @@ from mlir_sparse.encoding.encoding_from import take_storage
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.presets import canonical_name
 from mlir_sparse.errors import DTypeError, EncodingError, EncodingSyntaxError, RankError, SparseError
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.given_arguments import integer_of, several_of, text_of
 from mlir_sparse.text.lexer import TokenKind
 from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source, Span
 
+if TYPE_CHECKING:
+    from mlir_sparse.affine.affine_parser import parse_integer
+else:
+    import_at_first_call(__name__, {"affine.affine_parser": ("parse_integer",)})
+
 __all__ = ["TensorType"]
 
 # MLIR's form of sizes and element type; MLIR's lexer also treats `10x20xf64` specially.
-_MLIR_HEAD = re.compile(r"\s*tensor<(?P<sizes>(?:(?:\?|[0-9]{1,18})x)*)(?P<dtype>complex<\w+>|\w+)\s*(?P<comma>,)?")
+_MLIR_HEAD = r"\s*tensor<(?P<sizes>(?:(?:\?|[0-9]{1,18})x)*)(?P<dtype>complex<\w+>|\w+)\s*(?P<comma>,)?"
 
 # What a shape has that needs no conversion.
 _SIZES = {int, type(None)}
@@ -123,7 +128,7 @@ class TensorType(PrintedValue):
         TensorType(dtype=DType(name='c64'), shape=(4, None), encoding=None)
         """
         source = Source(text_of(text, "a type"), "type")
-        head = _MLIR_HEAD.match(text)
+        head = re.match(_MLIR_HEAD, text) if "tensor" in text else None
         return _parse_mlir(source, head) if head else _parse_brackets(source)
 
     def to_mlir(self) -> Any:

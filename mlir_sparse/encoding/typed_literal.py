@@ -12,7 +12,7 @@ from mlir_sparse.errors import EncodingError
 
 __all__ = ["FLOAT_TYPES", "TypedValue"]
 
-_INTEGER = re.compile(r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index")
+_INTEGER = r"(?P<sign>[su]?)i(?P<bits>[1-9]\d{0,2})|index"
 
 
 _USUAL_DIGITS = 6  # significant digits, and decimals, in MLIR's usual form
@@ -101,7 +101,7 @@ class TypedValue:
     @property
     def is_integer(self) -> bool:
         """Returns whether the type is an integer type or `index`."""
-        return _INTEGER.fullmatch(self.type) is not None
+        return re.fullmatch(_INTEGER, self.type) is not None
 
     @property
     def is_zero(self) -> bool:
@@ -113,7 +113,7 @@ class TypedValue:
 
 
 def _integer_literal(value: int | float | complex, dtype: str) -> str:
-    match = _INTEGER.fullmatch(dtype)
+    match = re.fullmatch(_INTEGER, dtype)
     if match is None:
         known = ", ".join(["i1", "i8 to i64", *FLOAT_TYPES, *(dtype.mlir for dtype in DTYPES if dtype.is_complex)])
         raise EncodingError(f"expected a type of {known}, but got {dtype}")

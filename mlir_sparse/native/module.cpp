@@ -28,5 +28,6 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_level_arrays(module);
   mlir_sparse::register_combine_places(module);
   mlir_sparse::register_text(module);
+  mlir_sparse::register_source_files(module);
   mlir_sparse::register_program(module);
 }

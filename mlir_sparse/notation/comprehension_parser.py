@@ -14,26 +14,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from mlir_sparse.dtypes import DType
 from mlir_sparse.errors import NotationSyntaxError
 from mlir_sparse.notation.ast import Assignment, AssignOp
-from mlir_sparse.notation.check_comprehension import check_comprehension
 from mlir_sparse.notation.comprehension import ELEMENT_TYPES, Comprehension, Parameter
 from mlir_sparse.notation.index_values import with_index_vectors
 from mlir_sparse.notation.notation_parser import parse_assignment
 from mlir_sparse.notation.numbers import integer_value
 from mlir_sparse.notation.operator import Monoid, Operator
 from mlir_sparse.notation.scalar_functions import FUNCTIONS
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.text.cursor import Cursor
 from mlir_sparse.text.lexer import TokenKind
 from mlir_sparse.text.source_text import Source
+
+if TYPE_CHECKING:
+    from mlir_sparse.notation.check_comprehension import check_comprehension
+else:
+    import_at_first_call(__name__, {"notation.check_comprehension": ("check_comprehension",)})
 
 __all__ = ["is_comprehension", "parse_comprehension"]
 
 # `def max= x(i)` assigns to a tensor named `def`.
 _WORDS = "|".join(sorted({op.value.rstrip("=!") for op in AssignOp if op.value[0].isalpha()}))
-_DEFINITION = re.compile(rf"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+(?!(?:{_WORDS})\s*=)\w")
+_DEFINITION = rf"(?:\s|//[^\n]*|\#[^\n]*)*+def\s+(?!(?:{_WORDS})\s*=)\w"
 # C's names; single precision adds an `f`.
 _OF_C = {"fabs": "abs"} | {named: dtype for dtype in DType.NAMES for named in DType(dtype).c_names}
 _CALLS = {name: known for name, known in _OF_C.items() if name not in FUNCTIONS}
@@ -46,7 +52,7 @@ def is_comprehension(text: str) -> bool:
     >>> is_comprehension("def f(float(N) x) -> (y) { y(i) = x(i) }"), is_comprehension("def(i) = x(i)")
     (True, False)
     """
-    return _DEFINITION.match(text) is not None
+    return "def" in text and re.match(_DEFINITION, text) is not None
 
 
 def parse_comprehension(text: str, operators: Mapping[str, Operator | Monoid] | None = None) -> Comprehension:

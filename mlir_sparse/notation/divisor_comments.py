@@ -12,9 +12,9 @@ from mlir_sparse.text.source_text import Source, Span
 
 __all__ = ["refuse_divisors"]
 
-_COMMENT = re.compile(r"(?<=\S)[ \t]*(//[ \t]*([^\r\n]*))")
+_COMMENT = r"(?<=\S)[ \t]*(//[ \t]*([^\r\n]*))"
 
-_WORD_AND_REMARK = re.compile(r"\w+\s+[(\[]")  # `see (3)`
+_WORD_AND_REMARK = r"\w+\s+[(\[]"  # `see (3)`
 
 
 def refuse_divisors(source: Source, parse: Callable[[Cursor], object]) -> None:
@@ -26,8 +26,8 @@ def refuse_divisors(source: Source, parse: Callable[[Cursor], object]) -> None:
         source: the text of a statement.
         parse: takes an expression.
     """
-    for match in _COMMENT.finditer(source.text):
-        if is_name(match[2].strip()) or _WORD_AND_REMARK.match(match[2]):
+    for match in re.finditer(_COMMENT, source.text):
+        if is_name(match[2].strip()) or re.match(_WORD_AND_REMARK, match[2]):
             continue
         try:
             cursor = Cursor(Source(match[2], source.name), NotationSyntaxError)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from mlir_sparse.notation.ast import Access, Binary, BinaryOp, Expr, IndexVar, Reduce, ReduceOp, children
-from mlir_sparse.notation.definition import at_subscripts
 from mlir_sparse.notation.rebuild import rebuild
 from mlir_sparse.notation.summation import free_indices
+from mlir_sparse.process.first_use import import_at_first_call
+
+if TYPE_CHECKING:
+    from mlir_sparse.notation.definition import at_subscripts
+else:
+    import_at_first_call(__name__, {"notation.definition": ("at_subscripts",)})
 
 __all__ = ["factors_of", "gathered_sums", "product_of"]
 

@@ -20,7 +20,7 @@ _RECENT, _PLENTY = 1.0, 8
 _last_look = (-_RECENT, 0)
 
 
-_AMOUNT = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]\+?[0-9]{1,2})?)\s*([A-Za-z]*)")
+_AMOUNT = r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]\+?[0-9]{1,2})?)\s*([A-Za-z]*)"
 _UNITS = {
     "": 1,
     "b": 1,
@@ -135,7 +135,7 @@ def bytes_of(given: Any, what: str) -> int:
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if is_number and given > 0 and given % 1 == 0:  # 2e9 is a number of bytes as well
         return int(given)
-    found = _AMOUNT.fullmatch(given.strip()) if isinstance(given, str) else None
+    found = re.fullmatch(_AMOUNT, given.strip()) if isinstance(given, str) else None
     nbytes = int(float(found[1]) * _UNITS[found[2].lower()]) if found and found[2].lower() in _UNITS else 0
     if nbytes <= 0:
         raise OperandError(f'expected {what} as a number of bytes or as text such as "1GiB", but got {given!r}')

@@ -9,7 +9,10 @@ from typing import Any
 
 from mlir_sparse.process.forks import importing
 
-__all__ = ["at_first_use"]
+__all__ = ["at_first_use", "import_at_first_call"]
+
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 def at_first_use(package: str, modules: Mapping[str, Sequence[str]], rooms: Sequence[str] = ()) -> Callable[[str], Any]:
@@ -36,3 +39,30 @@ def at_first_use(package: str, modules: Mapping[str, Sequence[str]], rooms: Sequ
         return value
 
     return found
+
+
+def import_at_first_call(user: str, modules: Mapping[str, Sequence[str]]) -> None:
+    """Gives a module functions that import others at their first call, which then take their place in it.
+
+    Only functions can be given so: annotations name classes, which a module has from its beginning.
+
+    Args:
+        user: the module that calls them, `__name__` in it.
+        modules: modules below the package, with the functions of each.
+    """
+    given = vars(sys.modules[user])
+    for module, names in modules.items():
+        for name in names:
+            given[name] = _first_call(given, module, name)
+
+
+def _first_call(given: dict[str, Any], module: str, name: str) -> Callable[..., Any]:
+    def first(*arguments: Any, **named: Any) -> Any:
+        with importing():
+            function = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)
+        if given.get(name) is first:  # unless a test has put another in its place
+            given[name] = function
+        return function(*arguments, **named)
+
+    first.__name__ = first.__qualname__ = name
+    return first

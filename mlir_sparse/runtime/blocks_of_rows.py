@@ -7,20 +7,32 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.dtypes import DType
 from mlir_sparse.machine import machine_profile
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.program import BlockArray, Blocks
-from mlir_sparse.runtime.blas_threads import on_one_thread
 from mlir_sparse.runtime.call_arguments import operand_of
 from mlir_sparse.runtime.function_call import Value, empty, reserved
-from mlir_sparse.runtime.together import run_together
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.level_ranges import part_between
+
+if TYPE_CHECKING:
+    from mlir_sparse.runtime.blas_threads import on_one_thread
+    from mlir_sparse.runtime.together import run_together
+    from mlir_sparse.tensor.level_ranges import part_between
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "runtime.blas_threads": ("on_one_thread",),
+            "runtime.together": ("run_together",),
+            "tensor.level_ranges": ("part_between",),
+        },
+    )
 
 __all__ = ["BlocksOfRows", "rows_of_block"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.runtime.function_call import FunctionCall, Value, entries_at, entries_of, lay_out, reserved
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.multiply_arrays import ArrayMultiplication
@@ -16,7 +17,11 @@ from mlir_sparse.runtime.narrowed_values import NarrowedCall
 from mlir_sparse.runtime.repeated_program import RepeatedProgram
 from mlir_sparse.runtime.small_results import SmallCall, small_call
 from mlir_sparse.tensor import SparseTensor
-from mlir_sparse.tensor.stored_fibres import of_rows
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.stored_fibres import of_rows
+else:
+    import_at_first_call(__name__, {"tensor.stored_fibres": ("of_rows",)})
 
 __all__ = ["ChainedCalls", "Direct", "ReorderedCall", "SampledCall", "SparseCall", "repeated_sparse_call"]
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.runtime.call_arguments import operand_of
-from mlir_sparse.tensor import SparseTensor, level_view
+from mlir_sparse.tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.level_view import level_view
+else:
+    import_at_first_call(__name__, {"tensor.level_view": ("level_view",)})
 
 __all__ = ["LevelViewCall"]
 

@@ -5,21 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.program import ArrayProduct
-from mlir_sparse.runtime.blas_threads import (
-    has_work_for_one,
-    multiply_by_vector,
-    multiply_on_one_thread,
-    multiply_within_limits,
-    short_product,
-)
+
+if TYPE_CHECKING:
+    from mlir_sparse.runtime.blas_threads import (
+        has_work_for_one,
+        multiply_by_vector,
+        multiply_on_one_thread,
+        multiply_within_limits,
+        short_product,
+    )
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "runtime.blas_threads": (
+                "has_work_for_one",
+                "multiply_by_vector",
+                "multiply_on_one_thread",
+                "multiply_within_limits",
+                "short_product",
+            ),
+        },
+    )
 
 __all__ = [
     "ArrayMultiplication",

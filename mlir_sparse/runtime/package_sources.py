@@ -19,26 +19,8 @@ _HERE = os.path.dirname(os.path.dirname(__file__))
 
 def look(folder: str = _HERE) -> tuple[str, int]:
     """Returns an identity of the sources in a folder, and the newest time of writing in nanoseconds."""
-    found = _files(folder)
-    youngest = max(changed for _, changed, _ in found)
-    return blake2b(repr(sorted(found)).encode(), digest_size=16).hexdigest(), youngest
-
-
-def _files(folder: str) -> list[tuple[str, int, int]]:
-    """Returns the path, the time of writing and the size of each source, and of the native library."""
-    found: list[tuple[str, int, int]] = []
-    folders = [folder]
-    while folders:
-        with os.scandir(folders.pop()) as items:
-            for item in items:
-                if item.name.endswith(".py"):
-                    about = item.stat()
-                    found.append((item.path, about.st_mtime_ns, about.st_size))
-                elif item.name != "__pycache__" and item.is_dir(follow_symlinks=False):
-                    folders.append(item.path)
-    built = os.stat(_native.__file__)
-    found.append((_native.__file__, built.st_mtime_ns, built.st_size))
-    return found
+    found, youngest = _native.source_files(folder, _native.__file__)
+    return blake2b(found, digest_size=16).hexdigest(), youngest
 
 
 # Computed when this module is imported, about when the others are: later edits do not run here.
@@ -73,9 +55,12 @@ def portable_stamp() -> str:
     "" where sources have none, as in an archive.
     """
     try:
-        found = sorted((_within(path), size) for path, _, size in _files(_HERE))
+        parts = _native.source_files(_HERE, _native.__file__)[0].split(b"\0")  # path, time and size of each
     except OSError:
         return ""
+    found = sorted(
+        (_within(os.fsdecode(path)), int(size)) for path, size in zip(parts[:-1:3], parts[2::3], strict=True)
+    )
     return blake2b(repr(found).encode(), digest_size=16).hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from mlir_sparse import _native
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
 from mlir_sparse.encoding import Encoding
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.program import (
     ArrayProduct,
     Blocks,
@@ -36,7 +37,6 @@ from mlir_sparse.runtime.fast_paths import (
     repeated_sparse_call,
 )
 from mlir_sparse.runtime.function_call import FunctionCall, Value, empty, run_call
-from mlir_sparse.runtime.gather_elements import pick_elements
 from mlir_sparse.runtime.level_view_calls import LevelViewCall
 from mlir_sparse.runtime.machine_code import Machine
 from mlir_sparse.runtime.multiply_arrays import (
@@ -48,12 +48,29 @@ from mlir_sparse.runtime.multiply_arrays import (
 )
 from mlir_sparse.runtime.narrowed_values import NarrowedCall, narrowed
 from mlir_sparse.runtime.repeated_program import RepeatedProgram, Step
-from mlir_sparse.runtime.take_lines import repeated_rows
-from mlir_sparse.runtime.whole_calls import native_program, repeated_call
-from mlir_sparse.tensor import SparseTensor, level_view, tensor
-from mlir_sparse.tensor.extreme_position import position
-from mlir_sparse.tensor.listed_vector import can_list, listed_vector
-from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
+from mlir_sparse.tensor import SparseTensor, tensor
+
+if TYPE_CHECKING:
+    from mlir_sparse.runtime.gather_elements import pick_elements
+    from mlir_sparse.runtime.take_lines import repeated_rows
+    from mlir_sparse.runtime.whole_calls import native_program, repeated_call
+    from mlir_sparse.tensor.extreme_position import position
+    from mlir_sparse.tensor.level_view import level_view
+    from mlir_sparse.tensor.listed_vector import can_list, listed_vector
+    from mlir_sparse.tensor.stored_fibres import fibres_of, of_rows
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "runtime.gather_elements": ("pick_elements",),
+            "runtime.take_lines": ("repeated_rows",),
+            "runtime.whole_calls": ("native_program", "repeated_call"),
+            "tensor.extreme_position": ("position",),
+            "tensor.level_view": ("level_view",),
+            "tensor.listed_vector": ("can_list", "listed_vector"),
+            "tensor.stored_fibres": ("fibres_of", "of_rows"),
+        },
+    )
 
 __all__ = ["Executable", "LinkedStep", "run_step"]
 

@@ -8,7 +8,7 @@ count is the capacity for a second run, or shows that the result does not fit in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,14 @@ from mlir_sparse.encoding import Encoding
 from mlir_sparse.encoding.buffer_layout import buffer_numbers, level_buffers
 from mlir_sparse.errors import TooLargeError
 from mlir_sparse.process.available_memory import available_bytes, in_units, plenty
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.forks import cached_property
 from mlir_sparse.runtime.call_arguments import buffer_dtypes
-from mlir_sparse.runtime.clean_workspaces import give_back, take_workspace
+
+if TYPE_CHECKING:
+    from mlir_sparse.runtime.clean_workspaces import give_back, take_workspace
+else:
+    import_at_first_call(__name__, {"runtime.clean_workspaces": ("give_back", "take_workspace")})
 
 __all__ = ["SparseResultLayout", "assemble", "compute"]
 

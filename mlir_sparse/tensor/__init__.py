@@ -12,8 +12,6 @@ from mlir_sparse.process.first_use import at_first_use
 from mlir_sparse.tensor.create import tensor
 from mlir_sparse.tensor.filled_tensor import FilledTensor
 from mlir_sparse.tensor.level_storage import LevelStorage
-from mlir_sparse.tensor.level_view import level_view
-from mlir_sparse.tensor.sketch_of import sketch_of
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
@@ -29,9 +27,7 @@ __all__ = [
     "FilledTensor",
     "LevelStorage",
     "SparseTensor",
-    "level_view",
     "read",
-    "sketch_of",
     "tensor",
     "to_device",
     "write",

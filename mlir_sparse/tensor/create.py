@@ -15,11 +15,11 @@ from mlir_sparse.encoding.buffer_layout import check_extents, check_shape, check
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.borders.foreign_arrays import as_host, is_scipy, is_semi_structured, is_torch_sparse
-from mlir_sparse.tensor.borders.known_classes import known_tensor
 from mlir_sparse.tensor.borders.neighbours import neighbour_of
 from mlir_sparse.tensor.buffer_arrays import index_array, value_array
 from mlir_sparse.tensor.convert.pack import pack
@@ -33,6 +33,10 @@ from mlir_sparse.text.given_arguments import integers_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+    from mlir_sparse.tensor.borders.known_classes import known_tensor
+else:
+    import_at_first_call(__name__, {"tensor.borders.known_classes": ("known_tensor",)})
 
 __all__ = ["Asked", "dense_source", "from_entries", "from_library", "tensor", "tensor_with_zeros", "wanted_encoding"]
 

@@ -14,10 +14,10 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DenseCopyWarning, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.scipy_callers import caller, is_large_copy, left_to_the_tensor
 from mlir_sparse.tensor.buffer_arrays import Casting
-from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.fill_values import cast_fill, fill_of, is_zero_fill, no_fill
 from mlir_sparse.tensor.filled_methods import FilledMethods
 from mlir_sparse.tensor.level_storage import Array
@@ -26,7 +26,10 @@ from mlir_sparse.tensor.sparse_tensor import SparseTensor
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from mlir_sparse.tensor.convert.coordinates_of import expand_dims
     from mlir_sparse.tensor.draw.drawing import Drawing
+else:
+    import_at_first_call(__name__, {"tensor.convert.coordinates_of": ("expand_dims",)})
 
 __all__ = ["FilledTensor", "filled"]
 

@@ -17,24 +17,35 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.progress import progress
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
 from mlir_sparse.tensor.convert.convert import convert_storage
-from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
 from mlir_sparse.tensor.convert.pack import pack
-from mlir_sparse.tensor.dense_entries import dense_of_listed
-from mlir_sparse.tensor.drop_entries import structured_level
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.library_methods import LibraryMethods
-from mlir_sparse.tensor.printed_tensor import describe_tensor
 from mlir_sparse.tensor.validate import storage_of_levels
 from mlir_sparse.text.given_arguments import shown
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
+    from mlir_sparse.tensor.dense_entries import dense_of_listed
     from mlir_sparse.tensor.draw.drawing import Drawing
+    from mlir_sparse.tensor.drop_entries import structured_level
+    from mlir_sparse.tensor.printed_tensor import describe_tensor
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "tensor.convert.coordinates_of": ("count_entries", "expand_dims"),
+            "tensor.dense_entries": ("dense_of_listed",),
+            "tensor.drop_entries": ("structured_level",),
+            "tensor.printed_tensor": ("describe_tensor",),
+        },
+    )
 
 __all__ = ["SparseTensor"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,17 +20,30 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.levels.sized_level import marks_empty
 from mlir_sparse.errors import OperandError, RankError, StorageError, UnsupportedError
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.tensor.batch_and_slice_parts import from_plain, is_plain, is_whole_slice, plain_encoding
 from mlir_sparse.tensor.batch_levels import batch_depth, flat_levels
 from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.buffer_arrays import index_array, stored_integers, value_array
-from mlir_sparse.tensor.check_storage import check_levels
-from mlir_sparse.tensor.convert.coordinates_of import check_inside, expand_levels
-from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, with_resolved_widths
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
-from mlir_sparse.tensor.storage_fault_messages import storage_faults
 from mlir_sparse.tensor.widths import check_width, resolve_widths
 from mlir_sparse.text.given_arguments import integers_of, shown
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.check_storage import check_levels
+    from mlir_sparse.tensor.convert.coordinates_of import check_inside, expand_levels
+    from mlir_sparse.tensor.convert.pack_levels import narrowed_coordinates, with_resolved_widths
+    from mlir_sparse.tensor.storage_fault_messages import storage_faults
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "tensor.check_storage": ("check_levels",),
+            "tensor.convert.coordinates_of": ("check_inside", "expand_levels"),
+            "tensor.convert.pack_levels": ("narrowed_coordinates", "with_resolved_widths"),
+            "tensor.storage_fault_messages": ("storage_faults",),
+        },
+    )
 
 __all__ = ["check_explicit_value", "storage_of_levels", "validate_storage"]
 

@@ -8,7 +8,7 @@ from mlir_sparse.classes import dataclass
 
 __all__ = ["ShiftedGather", "shifted_gather_of"]
 
-_NAME = re.compile(r"(?P<tensor>[^.]+)\.at_(?P<factor>-?\d+)_(?P<constant>-?\d+)")
+_NAME = r"(?P<tensor>[^.]+)\.at_(?P<factor>-?\d+)_(?P<constant>-?\d+)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +43,5 @@ def shifted_gather_of(name: str) -> ShiftedGather | None:
     >>> print(shifted_gather_of("I.at_2_-1"), shifted_gather_of("I"))
     2*I - 1 None
     """
-    found = _NAME.fullmatch(name) if "." in name else None
+    found = re.fullmatch(_NAME, name) if "." in name else None
     return None if found is None else ShiftedGather(found["tensor"], int(found["factor"]), int(found["constant"]))

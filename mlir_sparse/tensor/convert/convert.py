@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,16 +16,29 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_format import LevelFormat
 from mlir_sparse.encoding.level_type import LevelType
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.tensor.batch_and_slice_parts import from_plain, is_plain, is_whole_slice, plain_encoding, to_plain
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.buffer_arrays import stored_integers
-from mlir_sparse.tensor.convert.coordinates_of import expand_dims
 from mlir_sparse.tensor.convert.pack import pack
-from mlir_sparse.tensor.convert.row_passes import convert_rows
-from mlir_sparse.tensor.convert.through_rows import blocks_of, from_rows, row_form, to_rows, worth_rows
-from mlir_sparse.tensor.drop_entries import largest_of_groups
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.widths import resolve_widths
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.convert.coordinates_of import expand_dims
+    from mlir_sparse.tensor.convert.row_passes import convert_rows
+    from mlir_sparse.tensor.convert.through_rows import blocks_of, from_rows, row_form, to_rows, worth_rows
+    from mlir_sparse.tensor.drop_entries import largest_of_groups
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "tensor.convert.coordinates_of": ("expand_dims",),
+            "tensor.convert.row_passes": ("convert_rows",),
+            "tensor.convert.through_rows": ("blocks_of", "from_rows", "row_form", "to_rows", "worth_rows"),
+            "tensor.drop_entries": ("largest_of_groups",),
+        },
+    )
 
 __all__ = ["convert_storage", "same_formats", "serves_as"]
 

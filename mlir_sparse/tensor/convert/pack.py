@@ -7,6 +7,7 @@ one after the other, all natively (native/pack*.hpp).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from mlir_sparse.encoding.buffer_layout import check_level_sizes, check_shape, c
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import CoordinatesError, EncodingError, UnsupportedError
 from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import (
     from_plain,
@@ -28,12 +30,23 @@ from mlir_sparse.tensor.borders.dense_arrays import array_of
 from mlir_sparse.tensor.buffer_arrays import index_columns, value_array
 from mlir_sparse.tensor.convert.pack_in_memory import pack_in_memory
 from mlir_sparse.tensor.convert.pack_layout import PackLayout, pack_layout
-from mlir_sparse.tensor.convert.pack_levels import pack_levels
-from mlir_sparse.tensor.convert.through_rows import from_rows, row_form, worth_rows
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
-from mlir_sparse.tensor.storage_fault_messages import pack_error, pack_faults
 from mlir_sparse.tensor.validate import check_explicit_value
 from mlir_sparse.tensor.widths import check_width
+
+if TYPE_CHECKING:
+    from mlir_sparse.tensor.convert.pack_levels import pack_levels
+    from mlir_sparse.tensor.convert.through_rows import from_rows, row_form, worth_rows
+    from mlir_sparse.tensor.storage_fault_messages import pack_error, pack_faults
+else:
+    import_at_first_call(
+        __name__,
+        {
+            "tensor.convert.pack_levels": ("pack_levels",),
+            "tensor.convert.through_rows": ("from_rows", "row_form", "worth_rows"),
+            "tensor.storage_fault_messages": ("pack_error", "pack_faults"),
+        },
+    )
 
 __all__ = ["pack"]
 
