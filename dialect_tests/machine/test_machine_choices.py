@@ -216,3 +216,11 @@ def test_figures_are_measured_in_the_form_that_profiles_have() -> None:
     assert found.latencies is not None
     assert found.latencies[-1] > found.latencies[0]  # memory is further than a cache
     assert len(found.named_lines or ()) == len(ROW_DISTANCES)
+
+
+@pytest.mark.parametrize("known", [(), (("far", 3), ("scatters", 1))])
+@pytest.mark.parametrize("profile", [AMD, INTEL, chosen(), chosen(wake=40_000.0)], ids=["amd", "intel", "none", "wake"])
+def test_numbers_are_those_of_the_choices(profile: MachineProfile, known: tuple[tuple[str, int], ...]) -> None:
+    """They are found one by one, as the first kernel of a process needs some."""
+    fresh = replace(profile, known=known)
+    assert {name: fresh.number(name) for name in CHOICES} == {name: one.number for name, one in fresh.choices.items()}

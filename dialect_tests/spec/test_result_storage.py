@@ -127,6 +127,26 @@ def test_bytes_of_operands_are_not_counted_for_a_result_near_one_of_them(monkeyp
     assert len(counted) == 1
 
 
+def test_storage_is_looked_for_where_a_result_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in each compilation, of which it took a tenth."""
+    looked = []
+    results = sys.modules["mlir_sparse.spec.large_dense_results"]
+    plain = results.storage_instead
+    monkeypatch.setattr(results, "storage_instead", lambda *given: looked.append(given) or plain(*given))
+    text = "Large(i,r) = Left(i,j) * Right(j,r)"
+    left = ms.tensor(([[5], [7]], [3.0]), "COO", shape=(20, 9))
+    kernel = ms.compile(text, Left=left, Right=np.ones((9, 5)))
+    kernel(left, np.ones((9, 5)))
+    assert not looked
+    large = ms.tensor(([[5], [7]], [3.0]), "COO", shape=(20_000, 9))
+    with pytest.warns(ms.DenseResultWarning, match="compressed, r : dense"):
+        kernel(large, np.ones((9, 5)))
+    assert len(looked) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ms.compile(text, Left=large, Right=np.ones((9, 5)), out="dense")(large, np.ones((9, 5)))
+
+
 def test_a_result_of_moderate_size_is_not() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -21,7 +21,8 @@ __all__ = ["dataclass"]
 
 _ABSENT = object()
 _MISSING = dataclasses.MISSING
-_Fields = tuple[list[dataclasses.Field[Any]], list[str], set[str], set[str]]
+_Setters = list[tuple[str, Callable[[Any, Any], None], Any, Any]]
+_Fields = tuple[_Setters, list[str], set[str], set[str]]
 _FIRST = 32  # objects of a class before its `__init__` is compiled
 
 
@@ -64,34 +65,44 @@ class _Initialiser:
         return made
 
     def _fields(self) -> _Fields:
-        """Returns the fields, and of their names those by position, those of all arguments and those that must be.
+        """Returns the fields with what sets them, and of their names those by position, of all arguments, that must be.
 
         They are found once, or by two threads at once, without a lock: the child of a fork would wait for a thread
         that is gone.
         """
         if self._found is None:
-            fields = list(dataclasses.fields(self._kind))
+            fields = dataclasses.fields(self._kind)
             taken = [one for one in fields if one.init]
             must = {one.name for one in taken if one.default is _MISSING and one.default_factory is _MISSING}
-            self._found = fields, [one.name for one in taken if not one.kw_only], {one.name for one in taken}, must
+            setters = [(one.name, _setter(self._kind, one.name), one.default, one.default_factory) for one in fields]
+            self._found = setters, [one.name for one in taken if not one.kw_only], {one.name for one in taken}, must
         return self._found
 
     def _fill(self, instance: Any, /, *arguments: Any, **named: Any) -> None:
-        fields, by_position, known, must = self._fields()
-        given = dict(zip(by_position, arguments, strict=False)) | named
+        setters, by_position, known, must = self._found or self._fields()
+        given = dict(zip(by_position, arguments, strict=False))
+        if named:
+            given |= named
         if len(given) != len(arguments) + len(named) or not must <= given.keys() <= known:
             self._compiled()(instance, *arguments, **named)
             return
-        for one in fields:
-            name = one.name
+        for name, set_value, default, factory in setters:
             if name in given:
-                object.__setattr__(instance, name, given[name])
-            elif one.default is not _MISSING:
-                object.__setattr__(instance, name, one.default)
-            elif one.default_factory is not _MISSING:
-                object.__setattr__(instance, name, one.default_factory())
+                set_value(instance, given[name])
+            elif default is not _MISSING:
+                set_value(instance, default)
+            elif factory is not _MISSING:
+                set_value(instance, factory())
         if hasattr(self._kind, "__post_init__"):
             instance.__post_init__()
+
+
+def _setter(kind: type, name: str) -> Callable[[Any, Any], None]:
+    """Returns what sets a field of an object, frozen or not: its slot, if it has one."""
+    slot = getattr(kind, name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return slot.__set__
+    return lambda instance, value: object.__setattr__(instance, name, value)
 
 
 def _initialiser(kind: type, frozen: bool) -> Callable[..., None]:

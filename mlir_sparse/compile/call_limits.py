@@ -64,7 +64,7 @@ def repeated(
     given: tuple[Any, ...],
     out: Any,
     statement: Assignment,
-    instead: str = "",
+    inferred: tuple[tuple[str, TensorType], ...] = (),
 ) -> Any:
     """Returns what a call like an earlier one gives; None where it takes another way: also without enough memory.
 
@@ -73,7 +73,7 @@ def repeated(
         given: the operands.
         out: the array for the result.
         statement: the statement, which may fit as it is written.
-        instead: the storage that a dense result that is far too large is warned with; "" for none.
+        inferred: the types of the operands, where a dense result was inferred, and is warned of if it is far too large.
 
     Raises:
         TooLargeError: where the call may have changed what another one would read.
@@ -83,25 +83,30 @@ def repeated(
     except MemoryError as error:
         _check_unwritten(error, out, statement)
         return None
-    if instead and out is None and type(found) is np.ndarray and found.nbytes > SMALL and not _is_near(found, given):
+    if inferred and out is None and type(found) is np.ndarray and found.nbytes > SMALL and not _is_near(found, given):
         operands = sum(operand_check.value_of("", one).nbytes for one in given)
-        warn_of_dense(found.nbytes, operands, statement, instead)
+        warn_of_dense(found.nbytes, operands, statement, inferred)
     return found
 
 
-def warn_if_large(spec: KernelSpec, instead: str, values: Mapping[str, Any], extents: Mapping[str, int]) -> None:
+def warn_if_large(
+    spec: KernelSpec,
+    inferred: tuple[tuple[str, TensorType], ...],
+    values: Mapping[str, Any],
+    extents: Mapping[str, int],
+) -> None:
     """Warns of a dense result that is far larger than the operands.
 
     Args:
         spec: the statement.
-        instead: the storage that it could have; "" where the user asked for a dense one.
+        inferred: the types of the operands; none where the user asked for a dense one.
         values: the operands by name.
         extents: the extents of the index variables.
     """
-    if instead:
+    if inferred:
         elements = math.prod(extents[index.name] for index in spec.assignment.target.indices)
         operands = sum(value.nbytes for value in values.values())
-        warn_of_dense(elements * spec.output.dtype.itemsize, operands, spec.assignment, instead)
+        warn_of_dense(elements * spec.output.dtype.itemsize, operands, spec.assignment, inferred)
 
 
 def _is_near(found: np.ndarray[Any, Any], given: tuple[Any, ...]) -> bool:

@@ -137,8 +137,8 @@ class Kernel(PortableKernel):
         last = self._last
         given = in_order(self.parameters, operands, named) if named else operands
         if last is not None and given is not None:
-            instead = self._settings.instead
-            returned: Result | None = repeated(last.direct, given, out, self.spec.assignment, instead)
+            inferred = self._settings.inferred
+            returned: Result | None = repeated(last.direct, given, out, self.spec.assignment, inferred)
             if returned is not None:
                 return returned
             if (converted := operand_check.with_tensors(given)) is not None:
@@ -149,7 +149,9 @@ class Kernel(PortableKernel):
         """Computes the result for operands by name, among which are those that calls make."""
         if self._last is not None:
             given = tuple(bound[name] for name in self._inputs)
-            found: Result | None = repeated(self._last.direct, given, out, self.spec.assignment, self._settings.instead)
+            found: Result | None = repeated(
+                self._last.direct, given, out, self.spec.assignment, self._settings.inferred
+            )
             if found is not None:
                 return found
         return self._call(bound, out)
@@ -157,7 +159,7 @@ class Kernel(PortableKernel):
     def direct(self, operands: tuple[Any, ...], out: Any = None) -> Any:
         """Returns the result of a call like the last, for operands of any kind by position; None if they do not fit."""
         last, statement = self._last, self.spec.assignment
-        return None if last is None else repeated(last.direct, operands, out, statement, self._settings.instead)
+        return None if last is None else repeated(last.direct, operands, out, statement, self._settings.inferred)
 
     def _call(self, bound: Mapping[str, Any], out: Any, given: Mapping[IndexVar, int] | None = None) -> Result:
         if has_chunks(bound.values()):
@@ -178,7 +180,7 @@ class Kernel(PortableKernel):
         values, extents, build = self._ready(bound, None if target is None else target.shape, given)
         array = None
         if target is None:
-            warn_if_large(self.spec, self._settings.instead, values, extents)
+            warn_if_large(self.spec, self._settings.inferred, values, extents)
         elif operand_check.is_ready(target, values, self.spec.output.dtype):
             # The launcher accepts plain arrays only, so pass a view of subclasses such as memory maps.
             array = np.asarray(target)

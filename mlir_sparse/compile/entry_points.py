@@ -47,7 +47,7 @@ from mlir_sparse.plan.schedule import STATIC, Schedule
 from mlir_sparse.process.forks import importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.runtime.device.device_operands import is_on_device, type_of_given
-from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output, storage_instead
+from mlir_sparse.spec import Alternative, KernelSpec, check_names, check_spec, infer_output
 from mlir_sparse.tensor.borders.dask_arrays import has_chunks
 from mlir_sparse.text.identifiers import by_name
 
@@ -168,8 +168,7 @@ def _compiled_for(
         found = tuned_schedule(KernelSpec(assignment, types, output), declared)
         options = replace(options, schedule=found.schedule, threads=options.threads or found.threads)
     inferred = out is None and declared_output is None and output.encoding is None
-    instead = storage_instead(assignment, types) if inferred else ""
-    kernel = _within(options, assignment, types, output, instead)
+    kernel = _within(options, assignment, types, output, inferred)
     if options.optimize == "off" or not isinstance(kernel, Kernel):
         return kernel
     if depends_on_data(kernel.spec, options.optimize):
@@ -206,10 +205,10 @@ def _within(
     assignment: Assignment,
     types: _Types,
     output: TensorType,
-    instead: str = "",
+    inferred: bool = False,
 ) -> StatementKernel:
     """Returns the kernel of `_compiled`, with the limits of the options."""
-    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, instead)
+    kernel = _compiled(assignment, types, output, options.target, options.schedule, options.via, inferred)
     if options.threads is None and not options.deterministic:
         return kernel
     assert isinstance(kernel, Kernel), "a GPU's has no limits"
@@ -276,7 +275,7 @@ def _compiled(
     target: str,
     schedule: Schedule,
     via: str,
-    instead: str,
+    inferred: bool,
 ) -> StatementKernel:
     spec = KernelSpec(assignment, types, output)
     check_spec(spec)
@@ -288,7 +287,7 @@ def _compiled(
             )
 
         return GpuKernel(spec, chip_of_target(target), via, schedule)
-    kernel = Kernel(spec.with_static_extents(), schedule, KernelSettings(instead=instead))
+    kernel = Kernel(spec.with_static_extents(), schedule, KernelSettings(inferred=types if inferred else ()))
     if schedule != STATIC:
         kernel.check_schedule()
     return kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.statement_optimizer import DataSketches
+from mlir_sparse.encoding import TensorType
 
 __all__ = ["DEFAULT_SETTINGS", "KernelSettings"]
 
@@ -15,14 +16,15 @@ class KernelSettings:
     Args:
         threads: the greatest number of threads of a call; None for the process' limit.
         deterministic: whether results must be the same, bit for bit, for any number of threads.
-        instead: sparse storage to suggest for a dense result that was inferred.
+        inferred: the types of the operands for which a dense result was inferred: others are suggested where it is far
+            too large.
         optimize: how the statement is optimized.
         data: what the rewriting was chosen for.
     """
 
     threads: int | None = None
     deterministic: bool = False
-    instead: str = ""
+    inferred: tuple[tuple[str, TensorType], ...] = ()
     optimize: str = "off"
     data: DataSketches | None = None
 

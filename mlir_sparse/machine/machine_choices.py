@@ -15,7 +15,7 @@ from mlir_sparse.machine.machine_figures import (
 )
 from mlir_sparse.machine.machine_times import MachineTimes
 
-__all__ = ["CHOICES", "MachineChoice", "choices_from"]
+__all__ = ["CHOICES", "MachineChoice", "choices_from", "number_from"]
 
 # Bytes of an entry in storage with 32-bit coordinates of one level and f64.
 _ENTRY = 12
@@ -78,6 +78,15 @@ def choices_from(figures: MachineFigures, times: MachineTimes, known: Mapping[st
         known: choices that kernels were compared for, instead of steps.
     """
     return dict(_each(figures, times, known))
+
+
+def number_from(name: str, figures: MachineFigures, times: MachineTimes, known: Mapping[str, int]) -> int:
+    """Returns the number of one of these choices."""
+    if name in known:
+        return known[name]
+    rule = _RULES[name]
+    found = rule.found(figures, times)
+    return rule.default if found is None else found[0]
 
 
 def _each(

@@ -8,7 +8,7 @@ from dataclasses import asdict, field, fields
 from typing import Any
 
 from mlir_sparse.classes import dataclass
-from mlir_sparse.machine.machine_choices import CHOICES, MachineChoice, choices_from
+from mlir_sparse.machine.machine_choices import CHOICES, MachineChoice, choices_from, number_from
 from mlir_sparse.machine.machine_figures import LENGTHS, MachineFigures
 from mlir_sparse.machine.machine_times import FAR_SIZES, MachineTimes
 from mlir_sparse.machine.processor import Processor
@@ -47,9 +47,16 @@ class MachineProfile:
         """Returns the choices that its figures decide, by name."""
         return choices_from(self.figures, self.times, dict(self.known))
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {}
+
     def number(self, name: str) -> int:
-        """Returns what is chosen, one of `CHOICES`."""
-        return self.choices[name].number
+        """Returns what is chosen, one of `CHOICES`, without the texts: the first kernel of a process asks for half."""
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = number_from(name, self.figures, self.times, dict(self.known))
+        return found
 
     @property
     def text(self) -> str:

@@ -26,6 +26,8 @@ def refuse_divisors(source: Source, parse: Callable[[Cursor], object]) -> None:
         source: the text of a statement.
         parse: takes an expression.
     """
+    if "//" not in source.text:
+        return
     for match in re.finditer(_COMMENT, source.text):
         if is_name(match[2].strip()) or re.match(_WORD_AND_REMARK, match[2]):
             continue

@@ -23,7 +23,7 @@ SMALL = 1 << 16
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-@lru_cache(maxsize=256)  # each evaluation needs it
+@lru_cache(maxsize=256)  # each call needs it whose result is so large
 def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType], ...]) -> str:
     """Returns sparse storage for a result that is inferred to be dense; empty if no zeros could be left out.
 
@@ -47,9 +47,19 @@ def storage_instead(assignment: Assignment, inputs: tuple[tuple[str, TensorType]
     return tailed(assignment.target, above).map_text()
 
 
-def warn_of_dense(size: int, operands: int, assignment: Assignment, instead: str) -> None:
-    """Warns of a dense result of so many bytes that it is far larger than its operands, and not small by itself."""
+def warn_of_dense(size: int, operands: int, assignment: Assignment, inputs: tuple[tuple[str, TensorType], ...]) -> None:
+    """Warns of a dense result that could be sparse, is far larger than its operands, and not small by itself.
+
+    Args:
+        size: its bytes.
+        operands: the operands' bytes.
+        assignment: the statement.
+        inputs: the types of the operands.
+    """
     if size <= max(SMALL, MOST_TIMES * operands):
+        return
+    instead = storage_instead(assignment, inputs)
+    if not instead:
         return
     text = (
         f"the dense result of {assignment} has {size:,} bytes, {size // max(operands, 1):,} times its operands: "
