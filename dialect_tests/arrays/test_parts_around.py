@@ -56,6 +56,45 @@ def test_tensors(name: str, encoding: ms.Encoding, monkeypatch: pytest.MonkeyPat
 def test_only_the_part_is_read() -> None:
     """An element of entries in order took a pass over all of them."""
     A = ms.random((3000, 3000), 0.002, rng=0)
-    for name in ("COO", "DCSR", "BSR", "LooseCSR", "ELL"):
+    for name in ("COO", "DCSR", "BSR", "LooseCSR", "ELL", "SlotELL", "HashedRows"):
         B = A.convert(name)
         assert entries_between.entries_between(B, [range(7, 8), range(3000)]).values.size < B.nse / 50, name
+    for name in ("[c](i, j) -> (c * j : dense, j : dense, i : singleton)", "(i, j) -> (j : dense, i : hashed)"):
+        B = A.convert(name)
+        assert entries_between.entries_between(B, [range(3000), range(7, 8)]).values.size < B.nse / 50, name
+
+
+TABLES = [
+    *("SlotELL", "HashedRows", "(i, j) -> (j : dense, i : hashed)", "(i, j) -> (i : compressed, j : hashed)"),
+    *("[c](i, j) -> (c * j : dense, j : dense, i : singleton)", "(i, j, k) -> (i : dense, j : dense, k : hashed)"),
+    *("(i, j, k) -> (j : dense, i : dense, k : hashed)", "(i, j, k) -> (i : dense, j : compressed, k : hashed)"),
+    *("(i, j) -> (i : hashed, j : dense)", "HashVector"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f64", "i8", "c64", "bool"])
+@pytest.mark.parametrize("storage", TABLES)
+def test_parts_of_slots_and_tables(storage: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any subscripts, of rows that are empty and full too; none of the parts shares memory that a result may change."""
+    monkeypatch.setattr(entries_between, "_FEW", -1)
+    generator = np.random.default_rng(len(storage))
+    rank = 1 if storage == "HashVector" else ms.encoding(storage).dim_rank
+    for shape in (tuple(generator.integers(1, 9, rank)) for _ in range(6)):
+        dense = (generator.integers(1, 9, shape) * (generator.random(shape) < 0.4)).astype(ms.DType(dtype).numpy)
+        dense[0], dense[-1] = 0, 1
+        A = ms.tensor(dense, storage)
+        for _ in range(30):
+            key = tuple(_subscript(generator, extent) for extent in shape[: generator.integers(1, rank + 1)])
+            found = A[key]
+            if isinstance(found, ms.SparseTensor):
+                assert not np.shares_memory(found.storage.values, A.storage.values), key
+                found = found.to_numpy()
+            np.testing.assert_array_equal(found, dense[key], err_msg=f"{shape} {key}")
+            assert np.asarray(found).dtype == dense.dtype
+
+
+def _subscript(generator: np.random.Generator, extent: int) -> int | slice:
+    if generator.random() < 0.5:
+        return int(generator.integers(-extent, extent))
+    start, stop = (int(end) if generator.random() < 0.8 else None for end in generator.integers(-9, 10, 2))
+    return slice(start, stop, int(generator.choice([-3, -1, 1, 1, 2])))

@@ -12,9 +12,10 @@ from mlir_sparse import _native
 from mlir_sparse.encoding.buffer_layout import check_extents
 from mlir_sparse.encoding.derived_fact import derived_once
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.encoding.level_maps import outermost_block
+from mlir_sparse.encoding.level_maps import outermost_block, slots_of
 from mlir_sparse.encoding.levels.level_functions import Below
 from mlir_sparse.encoding.levels.sized_level import SizedLevel, sized_levels
+from mlir_sparse.tensor.convert.slots_and_hash import are_slots, are_tables
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.matrix_lines import line_order, run_of_lines
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
@@ -63,17 +64,53 @@ def part_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseT
 def part_around(tensor: SparseTensor, dim: int, low: int, high: int) -> tuple[SparseTensor, int] | None:
     """Returns the least part of whole blocks with some coordinates in it, and its first coordinate; see `part_between`.
 
+    Of slots and of hash tables of rows it is a copy, as their rows are in no run, or as wide as the longest of all.
+
     >>> from mlir_sparse.tensor import tensor
     >>> part, first = part_around(tensor([[1.0], [0.0], [2.0], [3.0], [4.0]], "BSR(2, 1)"), 0, 3, 4)
     >>> part.to_numpy().tolist(), first
     ([[2.0], [3.0]], 2)
     """
+    tables = _tables_between(tensor, dim, low, high)
+    if tables is not None:
+        return tables, low
     block = _outermost_block(tensor.encoding, dim)
     if block is None:
         return None
     start, stop = low // block * block, min(-(-high // block) * block, tensor.shape[dim])
     part = part_between(tensor, dim, start, stop)
     return None if part is None else (part, start)
+
+
+def _tables_between(tensor: SparseTensor, dim: int, low: int, high: int) -> SparseTensor | None:
+    """Returns a copy of the part between two coordinates of slots or hash tables; None for other storage.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = [[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]
+    >>> [_tables_between(tensor(A, name), 0, 1, 3).to_numpy().tolist() for name in ("SlotELL", "HashedRows")]
+    [[[0.0, 2.0], [3.0, 4.0]], [[0.0, 2.0], [3.0, 4.0]]]
+    """
+    encoding, storage = tensor.encoding, tensor.storage
+    *above, coordinates = storage.coordinates
+    if coordinates is None:
+        return None
+    if are_slots(encoding):
+        slots = slots_of(encoding.levels[0])
+        if slots is None or slots.dim != dim:
+            return None
+        lines: Sequence[Array] = [one.reshape(storage.level_sizes[:2]) for one in (coordinates, storage.values)]
+        crd, values = (one[:, low:high].reshape(-1) for one in lines)
+    elif are_tables(encoding) and encoding.lvl_rank > 1 and encoding.level_order[0] == dim:
+        if any(one is not None for one in above):
+            return None  # rows of stored coordinates are in runs of positions
+        each = coordinates.size // max(1, storage.level_sizes[0])
+        crd, values = (one[low * each : high * each].copy() for one in (coordinates, storage.values))
+    else:
+        return None
+    shape = (*tensor.shape[:dim], high - low, *tensor.shape[dim + 1 :])
+    unstored = (None,) * (encoding.lvl_rank - 1)
+    part = LevelStorage(encoding, encoding.level_sizes(shape), (*unstored, None), (*unstored, crd), values)
+    return SparseTensor._trusted(encoding, shape, part)
 
 
 def levels_between(
