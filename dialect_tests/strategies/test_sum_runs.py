@@ -30,6 +30,10 @@ LENGTHS = [
     list(range(33)),
     list(range(33))[::-1],
     [0, 0, 30, 0, 1, 23],
+    [5] * 41,  # two runs or three in each vector
+    [1, 6, 1, 8, 2, 5, 1] * 7,  # from one run to four
+    [1, 2] * 100 + [64] * 3,  # as sampled, each entry is added by itself, and then runs are long
+    [64] * 30 + [1] * 60,  # the other way round
 ]
 
 

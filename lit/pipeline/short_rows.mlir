@@ -15,9 +15,9 @@
 // CHECK-COUNT-2: memref.prefetch
 // CHECK: %[[LEFT:[a-z0-9_]+]] = arith.subi %[[END]], %[[FIRST]]
 // CHECK: %[[OWN:[a-z0-9_]+]] = arith.cmpi ult, %{{.+}}, %{{.+}} : vector<8xi64>
+// CHECK: %[[PART:[a-z0-9_]+]] = vector.extract_strided_slice %[[OWN]] {offsets = [0], sizes = [4], strides = [1]}
 // CHECK: vector.load %{{.+}}[%[[FIRST]]] : memref<?xf64>, vector<4xf64>
 // CHECK-COUNT-4: vector.load %{{.+}} : memref<?xf64>, vector<1xf64>
-// CHECK: %[[PART:[a-z0-9_]+]] = vector.extract_strided_slice %[[OWN]] {offsets = [0], sizes = [4], strides = [1]}
 // CHECK: arith.select %[[PART]]
 // CHECK: scf.condition
 // CHECK: vector.reduction <add>

@@ -17,7 +17,17 @@ from mlir_sparse.loops.model import ForLoop
 from mlir_sparse.loops.value_origins import maker, result_maker
 from mlir_sparse.loops.vector_bodies import VectorValues
 
-__all__ = ["LANES", "LaneRow", "RowVectors", "entries_ahead", "lanes_of", "lanes_of_whole", "terms_of"]
+__all__ = [
+    "LANES",
+    "LaneRow",
+    "RowVectors",
+    "entries_ahead",
+    "first_lanes",
+    "lanes_of",
+    "lanes_of_whole",
+    "nothing_in_lanes",
+    "terms_of",
+]
 
 # Entries at once. SpMV, f64, in ms, entry by entry and so: 5-point grid 2.0 and 1.95, power-law rows 7.9 and 4.0,
 # circuit 1.31 and 0.46, finite elements 1.23 and 0.92. Chunks of 4 took 0.75 on the circuit, 1.19 on finite elements.
@@ -85,6 +95,33 @@ def terms_of(row: LaneRow, first: ir.Value) -> list[ir.Value]:
     return [_Entries(row, begin, width).of(row.accumulated.term) for begin in begins]
 
 
+def first_lanes(row: LaneRow, count: ir.Value) -> list[ir.Value]:
+    """Writes which lanes of the vectors that `terms_of` makes are of the first entries.
+
+    Lanes are counted in integers that are no wider than elements: vectors of 512 bits, which words take, are held up on
+    Intel's processors. SpMV of i32 took 0.79 to 0.96 of the time so, of f32 0.88 to 0.97.
+
+    Args:
+        row: the loop over entries.
+        count: how many first entries: all where it is no less than the lanes.
+    """
+    width, word = _width_of(row), build.word_type()
+    each = 2 if is_complex(row.accumulated.term.type) else 1
+    if width == LANES:
+        word = ir.IntegerType.get_signless(_COUNTER)
+        count = build.minimum(count, build.constant(LANES))  # a row may have more entries than a counter holds
+    first = build.compare("ult", lane_numbers(LANES, each, word), broadcast(build.cut(count, word), LANES * each))
+    if width == LANES:
+        return [first]
+    return [slice_of(first, each * at, each * width) for at in range(0, LANES, width)]
+
+
+def nothing_in_lanes(row: LaneRow) -> list[ir.Value]:
+    """Returns vectors as `terms_of` makes them that change nothing."""
+    width = _width_of(row)
+    return [row.accumulated.identity(vector_of(width, row.accumulated.term.type))] * (LANES // width)
+
+
 def _width_of(row: LaneRow) -> int:
     """Returns how many entries a vector is of."""
     element = row.accumulated.term.type
@@ -129,13 +166,12 @@ class RowVectors:
 
     def total_of_whole(self, lower: ir.Value) -> ir.Value:
         """Writes the loop over whole vectors, each part of which has an accumulator of its own."""
-        nothing = [self.row.accumulated.identity(self.kind)] * (LANES // self.width)
 
         def iteration(first: ir.Value, *accumulators: ir.Value) -> list[ir.Value]:
             parts = zip(accumulators, terms_of(self.row, first), strict=True)
             return [self.row.accumulated.joined(accumulator, part) for accumulator, part in parts]
 
-        totals = build.loop(self.upper, nothing, iteration, lower, LANES)
+        totals = build.loop(self.upper, nothing_in_lanes(self.row), iteration, lower, LANES)
         ForLoop(result_maker(totals[0])).mark_whole()
         return reduce(self.row.accumulated.joined, totals)
 
@@ -148,26 +184,9 @@ class RowVectors:
         """Writes what is accumulated for the entries from one on, and what changes nothing for those of other rows."""
         for stream in self.row.streams:
             prefetch(stream, [build.add(first, self.distance)])
-        each = 2 if is_complex(self.row.accumulated.term.type) else 1
-        own, width = self._own(first, each), each * self.width
-        parts = []
-        for number, made in enumerate(terms_of(self.row, first)):
-            mask = own if self.width == LANES else slice_of(own, number * width, width)
-            parts.append(build.select(mask, made, self.row.accumulated.identity(made.type)))
-        return parts
-
-    def _own(self, first: ir.Value, each: int) -> ir.Value:
-        """Returns which lanes of vectors are entries of the row, if each has as many.
-
-        Lanes are counted in integers that are no wider than elements: vectors of 512 bits, which words take, are held
-        up on Intel's processors. SpMV of i32 took 0.79 to 0.96 of the time so, of f32 0.88 to 0.97.
-        """
-        left, word = build.subtract(self.upper, first), build.word_type()
-        if self.width == LANES:
-            word = ir.IntegerType.get_signless(_COUNTER)
-            left = build.minimum(left, build.constant(LANES))  # a row may have more entries than a counter holds
-        lanes = lane_numbers(LANES, each, word)
-        return build.compare("ult", lanes, broadcast(build.cut(left, word), LANES * each))
+        own = first_lanes(self.row, build.subtract(self.upper, first))
+        made = zip(own, terms_of(self.row, first), strict=True)
+        return [build.select(mask, term, self.row.accumulated.identity(term.type)) for mask, term in made]
 
 
 class _Entries(VectorValues):
