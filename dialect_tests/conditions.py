@@ -21,5 +21,5 @@ TORCH = "expected PyTorch (pip install torch)"
 HAS_CONTEXTS = (sys.platform, platform.machine()) in (("linux", "x86_64"), ("linux", "aarch64"))
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-needs_objects = pytest.mark.skipif(not _native.loads_objects, reason="objects are loaded on x86-64 Linux only")
+needs_objects = pytest.mark.skipif(not _native.loads_objects, reason="objects are loaded on Linux, x86-64 and arm64")
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason=PTXAS)

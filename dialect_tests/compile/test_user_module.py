@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import mmap
 import os
 import pickle
 import re
@@ -279,7 +280,7 @@ def test_results_are_freed() -> None:
     before = used()
     for _ in range(60):
         assert m.zeros(1 << 20)[-1] == 0
-    assert (used() - before) * 4096 < 20 * (8 << 20)
+    assert (used() - before) * mmap.PAGESIZE < 20 * (8 << 20)
 
 
 def test_help_and_signature_come_from_the_types(spmv: ms.UserModule) -> None:

@@ -525,7 +525,7 @@ _native.loads_objects = False
 """
 
 
-@pytest.mark.parametrize("where", [("Darwin", "arm64", "darwin"), ("Linux", "aarch64", "linux")])
+@pytest.mark.parametrize("where", [("Darwin", "arm64", "darwin"), ("Linux", "riscv64", "linux")])
 def test_where_objects_are_not_loaded_modules_are_kept(tmp_path: Path, where: tuple[str, ...]) -> None:
     """A later process needs MLIR's engine for them, but no passes and no process of the compiler's."""
     program = ELSEWHERE.format(where) + PROGRAM.replace("in KERNELS:", "in KERNELS[:2]:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import mmap
 import os
 import resource
 import subprocess
@@ -127,7 +128,7 @@ def grown(call: Callable[[], object], calls: int = 10_000, warm: int = 1_000) ->
 def _resident() -> int:
     try:
         ctypes.CDLL(None).malloc_trim(0)
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
     except (OSError, AttributeError):
         pytest.skip("resident memory is read from Linux's /proc")
 

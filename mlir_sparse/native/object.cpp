@@ -1,8 +1,8 @@
 // Machine code from relocatable object files, loaded into this process without a linker.
 //
-// MLIR's engine writes an ELF object in the large code model: absolute 64-bit relocations against its own sections and
-// against functions of the C and mathematics libraries. The file is checked before anything is mapped or run; another
-// file is a ValueError. Memory is never writeable and executable at once.
+// MLIR's engine writes an ELF object in the large code model: addresses of all 64 bits of its own sections, and calls of
+// functions of the C and mathematics libraries (see relocations.hpp). The file is checked before anything is mapped or
+// run; another file is a ValueError. Memory is never writeable and executable at once.
 
 #include <cstdint>
 #include <cstring>
@@ -18,15 +18,12 @@
 #include "half_conversions.hpp"
 #include "module.hpp"
 #include "program_call.hpp"
+#include "relocations.hpp"
 
-#if defined(__linux__) && defined(__x86_64__)
-#define MLIR_SPARSE_LOADS_OBJECTS 1
+#if MLIR_SPARSE_LOADS_OBJECTS
 #include <dlfcn.h>
-#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#else
-#define MLIR_SPARSE_LOADS_OBJECTS 0
 #endif
 
 namespace py = pybind11;
@@ -35,12 +32,6 @@ namespace mlir_sparse {
 namespace {
 
 #if MLIR_SPARSE_LOADS_OBJECTS
-
-[[noreturn]] void refuse(const std::string &what) { throw py::value_error("expected an object file, but got " + what); }
-
-void expect(bool holds, const char *what) {
-  if (!holds) refuse(what);
-}
 
 constexpr std::size_t kMostSections = 1 << 14;
 constexpr std::size_t kMostBytes = std::size_t{1} << 28;
@@ -102,11 +93,12 @@ class Code {
     const std::string_view bytes = data;
     const File file(bytes);
     read_header(file);
+    read_symbols(file);
     place();
     map();
     try {
       copy(file);
-      const std::vector<std::uint64_t> symbols = resolve(file, names);
+      const std::vector<std::uint64_t> symbols = resolve(names);
       relocate(file, symbols);
       protect();
     } catch (...) {
@@ -127,15 +119,28 @@ class Code {
     expect(std::memcmp(ident, ELFMAG, SELFMAG) == 0, "no ELF file");
     expect(ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB && ident[EI_VERSION] == EV_CURRENT,
            "one of another word size or byte order");
-    expect(header.e_type == ET_REL && header.e_machine == EM_X86_64, "one of another kind or machine");
+    expect(header.e_type == ET_REL && header.e_machine == kMachine, "one of another kind or machine");
     expect(header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0 && header.e_shnum <= kMostSections,
            "a broken table of sections");
     sections_ = file.items<Elf64_Shdr>(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
   }
 
+  void read_symbols(const File &file) {
+    for (std::size_t s = 0; s < sections_.size(); ++s) {
+      if (sections_[s].sh_type != SHT_SYMTAB) continue;
+      expect(table_ == kNowhere, "two tables of symbols");
+      table_ = s;
+    }
+    expect(table_ != kNowhere, "one without symbols");
+    const Elf64_Shdr &table = sections_[table_], &strings = section(table.sh_link);
+    expect(strings.sh_type == SHT_STRTAB, "a table of symbols without names");
+    text_ = file.at(strings.sh_offset, strings.sh_size);
+    symbols_ = file.items<Elf64_Sym>(table.sh_offset, table.sh_size);
+  }
+
   // Unwinding tables are left out: nothing throws through compiled code.
   static bool is_loaded(const Elf64_Shdr &section) {
-    if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == SHT_X86_64_UNWIND) return false;
+    if (!(section.sh_flags & SHF_ALLOC) || section.sh_type == kUnwinding) return false;
     return section.sh_type != SHT_NOTE;
   }
 
@@ -147,7 +152,7 @@ class Code {
     return code ? kCode : data ? kData : kConstants;
   }
 
-  // Lays out the sections: code, constants and data on separate pages.
+  // Lays out the sections: code, with a stub for each symbol, constants and data on separate pages.
   void place() {
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     offsets_.assign(sections_.size(), kNowhere);
@@ -163,10 +168,14 @@ class Code {
         offsets_[s] = bytes_;
         bytes_ += section.sh_size;
       }
+      if (group == kCode) {
+        expect(bytes_ > 0, "one without code");
+        stubs_ = (bytes_ + 15) & ~std::size_t{15};
+        bytes_ = stubs_ + kStubBytes * symbols_.size();
+      }
       bytes_ = (bytes_ + page - 1) & ~(page - 1);
     }
     begins_[kGroups] = bytes_;
-    expect(begins_[kConstants] > 0, "one without code");
   }
 
   void map() {
@@ -194,24 +203,14 @@ class Code {
   }
 
   // Returns the address of each symbol, and records those of the named functions.
-  std::vector<std::uint64_t> resolve(const File &file, const std::vector<std::string> &names) {
-    for (std::size_t s = 0; s < sections_.size(); ++s) {
-      if (sections_[s].sh_type != SHT_SYMTAB) continue;
-      expect(table_ == kNowhere, "two tables of symbols");
-      table_ = s;
-    }
-    expect(table_ != kNowhere, "one without symbols");
-    const Elf64_Shdr &table = sections_[table_], &strings = section(table.sh_link);
-    expect(strings.sh_type == SHT_STRTAB, "a table of symbols without names");
-    const std::string_view text = file.at(strings.sh_offset, strings.sh_size);
-    const auto symbols = file.items<Elf64_Sym>(table.sh_offset, table.sh_size);
-    std::vector<std::uint64_t> found(symbols.size());
+  std::vector<std::uint64_t> resolve(const std::vector<std::string> &names) {
+    std::vector<std::uint64_t> found(symbols_.size());
     std::map<std::string, std::uintptr_t> functions;
-    for (std::size_t s = 1; s < symbols.size(); ++s) {
-      const Elf64_Sym &symbol = symbols[s];
-      found[s] = resolve(symbol, text);
+    for (std::size_t s = 1; s < symbols_.size(); ++s) {
+      const Elf64_Sym &symbol = symbols_[s];
+      found[s] = resolve(symbol);
       if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && is_code(symbol.st_shndx))
-        functions[name_in(text, symbol.st_name)] = found[s];
+        functions[name_in(text_, symbol.st_name)] = found[s];
     }
     for (const std::string &name : names) {
       const auto at = functions.find(name);
@@ -225,11 +224,11 @@ class Code {
     return index < sections_.size() && offsets_[index] != kNowhere && group_of(sections_[index]) == kCode;
   }
 
-  std::uint64_t resolve(const Elf64_Sym &symbol, std::string_view text) const {
+  std::uint64_t resolve(const Elf64_Sym &symbol) const {
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     expect(type <= STT_FILE, "a symbol of an unknown type");
     if (type == STT_FILE) return 0;
-    if (symbol.st_shndx == SHN_UNDEF) return reinterpret_cast<std::uintptr_t>(external(name_in(text, symbol.st_name)));
+    if (symbol.st_shndx == SHN_UNDEF) return reinterpret_cast<std::uintptr_t>(external(name_in(text_, symbol.st_name)));
     const Elf64_Shdr &home = section(symbol.st_shndx);
     if (offsets_[symbol.st_shndx] == kNowhere) return 0;  // no relocation may use it: see `relocate`
     expect(type == STT_FUNC ? symbol.st_value < home.sh_size : symbol.st_value <= home.sh_size,
@@ -252,34 +251,18 @@ class Code {
 
   void relocate(const Elf64_Rela &item, const Elf64_Shdr &target, std::uint64_t base,
                 const std::vector<std::uint64_t> &symbols) {
-    const std::uint64_t number = ELF64_R_SYM(item.r_info), type = ELF64_R_TYPE(item.r_info);
-    if (type == R_X86_64_NONE) return;
+    const std::uint64_t number = ELF64_R_SYM(item.r_info);
+    if (ELF64_R_TYPE(item.r_info) == kNoRelocation) return;
     expect(number < symbols.size() && symbols[number] != 0, "a relocation of no symbol");
-    const std::uint64_t place = base + item.r_offset;
-    const std::uint64_t value = symbols[number] + static_cast<std::uint64_t>(item.r_addend);
-    switch (type) {
-      case R_X86_64_64:
-        return store(target, item.r_offset, place, value);
-      case R_X86_64_PC64:
-        return store(target, item.r_offset, place, value - place);
-      case R_X86_64_PC32:
-      case R_X86_64_PLT32: {
-        const std::int64_t distance = static_cast<std::int64_t>(value - place);
-        expect(distance >= INT32_MIN && distance <= INT32_MAX, "a relocation that does not reach its symbol");
-        return store(target, item.r_offset, place, static_cast<std::int32_t>(distance));
-      }
-      default:
-        refuse("a relocation of type " + std::to_string(type));
-    }
-  }
-
-  template <typename T>
-  static void store(const Elf64_Shdr &target, std::uint64_t offset, std::uint64_t place, T value) {
-    expect(offset <= target.sh_size && sizeof(T) <= target.sh_size - offset, "a relocation outside its section");
-    std::memcpy(reinterpret_cast<void *>(static_cast<std::uintptr_t>(place)), &value, sizeof(T));
+    expect(item.r_offset <= target.sh_size, "a relocation outside its section");
+    const Place place{reinterpret_cast<char *>(static_cast<std::uintptr_t>(base + item.r_offset)),
+                      target.sh_size - item.r_offset, memory_ + stubs_ + kStubBytes * number};
+    relocate_place(place, ELF64_R_TYPE(item.r_info), symbols[number], static_cast<std::uint64_t>(item.r_addend));
   }
 
   void protect() {
+    // Instructions are fetched past the cache that they were written to.
+    __builtin___clear_cache(memory_ + begins_[kCode], memory_ + begins_[kConstants]);
     constexpr int rights[kGroups] = {PROT_READ | PROT_EXEC, PROT_READ, PROT_READ | PROT_WRITE};
     for (int group = 0; group < kGroups; ++group) {
       const std::size_t size = begins_[group + 1] - begins_[group];
@@ -291,7 +274,9 @@ class Code {
   std::vector<Elf64_Shdr> sections_;
   std::vector<std::size_t> offsets_;
   std::size_t begins_[kGroups + 1] = {};
-  std::size_t bytes_ = 0, table_ = kNowhere;
+  std::vector<Elf64_Sym> symbols_;
+  std::string_view text_;  // of the file: while the object is made
+  std::size_t bytes_ = 0, stubs_ = 0, table_ = kNowhere;
   char *memory_ = nullptr;
   std::map<std::string, std::uintptr_t> addresses_;
 };
@@ -301,7 +286,7 @@ class Code {
 class Code {
  public:
   Code(const py::bytes &, const std::vector<std::string> &) {
-    throw py::value_error("expected an object file of this machine, but objects are loaded on x86-64 Linux only");
+    throw py::value_error("expected an object file of this machine, but objects are loaded on x86-64 and arm64 Linux only");
   }
   const std::map<std::string, std::uintptr_t> &addresses() const { return addresses_; }
 
