@@ -185,3 +185,38 @@ def test_matrices_side_by_side_have_the_widths_that_they_need() -> None:
     wide = ms.tensor((np.array([[0], [5]]), np.ones(1)), "CSR", shape=(2, 2**62))
     with pytest.raises(ms.TooLargeError):
         np.concatenate([wide, wide], axis=1)
+
+
+@pytest.mark.parametrize("widths", [(0, 0), (8, 8), (32, 64), (64, 16)])
+@pytest.mark.parametrize("storage", ["CSR", "CSC"])
+def test_slices_of_matrices_by_lines(storage: str, widths: tuple[int, int]) -> None:
+    """Beside NumPy's: empty ones, those with ends outside, steps in both directions, matrices without elements."""
+    generator = np.random.default_rng(sum(widths) + len(storage))
+
+    def chosen(extent: int) -> slice:
+        ends = (
+            int(end) if generator.random() < 0.8 else None for end in generator.integers(-extent - 3, extent + 4, 2)
+        )
+        step = int(generator.choice([1, 1, 1, 2, -1, -3]))
+        return slice(*ends, None if step == 1 and generator.random() < 0.5 else step)
+
+    for _ in range(150):
+        shape = tuple(int(extent) for extent in generator.integers(0, 8, 2))
+        dense = (generator.integers(1, 9, shape) * (generator.random(shape) < 0.5)).astype(
+            generator.choice(["f8", "?"])
+        )
+        A = ms.tensor(dense, ms.encoding(storage).with_widths(*widths))
+        rows, columns = map(chosen, shape)
+        for key in ((rows, columns), rows, (slice(None), columns), (rows,), (rows, slice(None))):
+            found = A[key]
+            assert (found.shape, found.dtype) == (dense[key].shape, A.dtype)
+            np.testing.assert_array_equal(found.to_numpy(), dense[key], err_msg=f"{shape} {key}")
+            _check_levels(found)
+
+
+def test_what_shares_entries_with_the_whole() -> None:
+    A = ms.tensor(np.arange(1.0, 26).reshape(5, 5), "CSR")
+    for key, shared in ((slice(1, 3), True), ((slice(1, 3), slice(None)), True), ((slice(1, 3), slice(0, 2)), False)):
+        assert np.shares_memory(A[key].storage.values, A.storage.values) is shared, key
+    for key in (slice(None, None, 2), (slice(None), slice(1, 3)), slice(None), (slice(None), slice(None, None, -1))):
+        assert not np.shares_memory(A[key].storage.values, A.storage.values), key

@@ -16,10 +16,11 @@ from mlir_sparse.arrays.parsed_index import ArrayIndex, layout_of, parsed, range
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.level_ranges import part_between
 from mlir_sparse.tensor.matched_keys import matched_keys
-from mlir_sparse.tensor.matrix_lines import line_order, lines_at, lines_between
+from mlir_sparse.tensor.matrix_lines import line_order, lines_at, lines_between, run_of_lines
 
 __all__ = ["item"]
 
+_ALL = slice(None)
 _NUMBERED = 1 << 20
 _OF_EACH = 16  # coordinates that are numbered at most, beside _NUMBERED, for each entry
 
@@ -45,7 +46,9 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     if found is None:
         found = at_arrays(tensor, key)
     if found is None and isinstance(key, slice | tuple):
-        found = _run_of_levels(tensor, key)
+        found = _block(tensor, key)
+        if found is None:
+            found = _run_of_levels(tensor, key)
     if found is not None:
         return found
     basic, pick = parsed(key, tensor.shape)
@@ -60,6 +63,36 @@ def item(tensor: SparseTensor, key: Any) -> Any:
     if all(isinstance(part, int) for part in basic):
         return np.asarray(entries.values.sum(), tensor.dtype)[()]
     return _result(entries, layout_of(basic), tensor)
+
+
+def _block(tensor: SparseTensor, key: slice | tuple[Any, ...]) -> SparseTensor | None:
+    """Returns rows and columns by slices of a matrix that is stored by lines; None for other tensors and subscripts.
+
+    A run of lines shares entries with the whole. What subscripts mean is not parsed: that takes as long as a small
+    block.
+
+    >>> from mlir_sparse.tensor import tensor
+    >>> A = tensor([[0.0, 2.0, 5.0], [3.0, 0.0, 4.0]], "CSR")
+    >>> _block(A, (slice(1, 2), slice(None, None, -2))).to_numpy().tolist()
+    [[4.0, 3.0]]
+    """
+    order = line_order(tensor.encoding)
+    keys = (key, _ALL) if type(key) is slice else key
+    if order is None or len(keys) != 2 or type(keys[0]) is not slice or type(keys[1]) is not slice:
+        return None
+    shape = tensor.shape
+    try:
+        wanted = range(*keys[0].indices(shape[0])), range(*keys[1].indices(shape[1]))
+    except (TypeError, ValueError):  # refused later, with the axis
+        return None
+    lines, places = wanted[order[0]], wanted[order[1]]
+    are_all = places == range(shape[order[1]])
+    if lines == range(shape[order[0]]):
+        return None if are_all else lines_between(tensor, order[1], places)
+    if lines.step != 1:
+        return lines_between(tensor, order[0], lines) if are_all else None
+    run = run_of_lines(tensor, lines.start, max(lines.start, lines.stop))
+    return run if are_all else lines_between(run, order[1], places)
 
 
 def _run_of_levels(tensor: SparseTensor, key: slice | tuple[Any, ...]) -> SparseTensor | None:
