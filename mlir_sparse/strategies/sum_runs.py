@@ -7,8 +7,9 @@ begins, with one more between them or none as a rule: which entries are whose is
 each. The element of a run is read and written once. Where a sample shows many vectors of more runs, each entry is added
 by itself, and no branch tells where rows end.
 
-SpMV, f64, over the time with lanes for vectors of one row alone, on AMD's family 25: 5-point grid 0.8, 7-point grid
-0.6, circuit 0.75, finite elements (64 a row) 0.63, uniform rows of 20 and of 8 0.8, graphs 0.9 to 1.
+SpMV, f64, over the time with lanes for vectors of one row alone, on AMD's family 25: 5-point grid 0.8 to 0.9, 7-point
+grid 0.6, circuit 0.75, finite elements (64 a row) 0.6, uniform rows of 8 and of 20 0.75 to 1, graphs 0.9 to 1.1: the
+more others use the last cache, the more it is that which all wait for.
 """
 
 from __future__ import annotations
