@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from benchmarks.programs.drawn import Graph
 
 import mlir_sparse as ms
 from dialect_tests import crossing
 from dialect_tests.crossing import crossed
+from dialect_tests.statement_cases import rewritten, vector
 from mlir_sparse.compile import statement_optimizer
 from mlir_sparse.errors import OperandError
 from mlir_sparse.notation import with_explicit_sums
@@ -387,3 +389,14 @@ def test_parts_that_are_shared_as_they_are_need_no_symmetry(text: str, turned: b
     facts = {"A": TensorFacts(kind, sketch)}
     way = next(StatementWays(explicit, facts).knowing({"A": TensorFacts(kind, sketch, symmetric=True)}).cheapest())
     assert way.parts.reads_transposes == turned
+
+
+def test_steps_of_page_rank_look_ranks_up() -> None:
+    """Where the links are those of an undirected graph; else they are scattered, each to where it leads."""
+    links = ms.tensor(Graph(200_000, 800_000).made(), "CSR")
+    ranks = {name: vector(200_000) for name in "rw"} | {name: vector() for name in "dt"}
+    for symmetric in (True, False):
+        facts = {"A": TensorFacts(links.type, sketch_of(links), symmetric=symmetric), **ranks}
+        found = rewritten("p(j) = d * A(i,j) * r(i) * w(i) + t", facts)
+        assert (found is not None and found.symmetric == ("A",)) == symmetric
+        assert not symmetric or "A(j,i)" in str(found.value)

@@ -5,7 +5,7 @@
 // Entries of a fibre are added up in a vector, which is multiplied by the row that all of them meet.
 
 // CHECK-LABEL: func.func @kernel(
-// CHECK: %[[SUMS:[a-z0-9_]+]] = memref.alloc(%[[EXTENT:[a-z0-9_]+]]) : memref<?xf64>
+// CHECK: %[[SUMS:[a-z0-9_]+]] = memref.alloc(%[[EXTENT:[a-z0-9_]+]]) {alignment = 32 : i64} : memref<?xf64>
 // CHECK: memref.store %{{.+}}, %[[SUMS]][
 // CHECK: scf.for %[[ENTRY:[a-z0-9_]+]] = %[[BEGIN:[a-z0-9_]+]] to %[[END:[a-z0-9_]+]] step
 // CHECK-NOT: memref<?x?x?xf64>

@@ -29,6 +29,8 @@ from mlir_sparse.program.loop_form import LoopForm
 __all__ = ["FIBRE_WORKSPACE"]
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
+# Bytes of a vector. With vectors of the workspace astride two lines a chain of products took 1.3 times as long.
+_VECTOR = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,8 @@ def _in_workspace(fibre: _Fibre) -> ir.Value:
     with ir.InsertionPoint(around):
         segments = ir.DenseI32ArrayAttr.get([len(extents), 0])
         kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()] * len(extents), fibre.kind)
-        space = build.operation("memref.alloc", kind, *extents, operandSegmentSizes=segments)
+        aligned = ir.IntegerAttr.get(build.word_type(), _VECTOR)
+        space = build.operation("memref.alloc", kind, *extents, operandSegmentSizes=segments, alignment=aligned)
     with ir.InsertionPoint(following(around)):
         ir.Operation.create("memref.dealloc", operands=[space])
     with ir.InsertionPoint(loop.op):

@@ -30,7 +30,7 @@ __all__ = ["RankedWay", "choose_rewriting", "is_better", "ranked_ways"]
 # that takes less than twice that is not looked at.
 _WORTH, _LEAST = 0.8, 50e3
 # So much less where it takes matrices to be symmetric: loops then look up what they would scatter, or make less.
-_TURNED = 0.9
+_TURNED = 0.95
 # Nanoseconds of what cannot be computed: it takes too much memory.
 _LONGEST = 1e18
 
