@@ -62,6 +62,7 @@ __all__ = [
     "DeviceError",
     "DeviceMemoryError",
     "DistributedError",
+    "DisturbedMeasurementWarning",
     "EncodingError",
     "EncodingSyntaxError",
     "ExtentError",
@@ -332,6 +333,10 @@ class DeviceMemoryError(DeviceError, TooLargeError):
 
 class DenseResultWarning(UserWarning):
     """A dense result is far larger than its operands, and zero almost everywhere: sparse storage may do."""
+
+
+class DisturbedMeasurementWarning(UserWarning):
+    """Something else ran on the machine while it was measured: plans go by times that it does not have alone."""
 
 
 class DenseCopyWarning(UserWarning):

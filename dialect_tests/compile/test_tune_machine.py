@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,9 @@ from mlir_sparse.compile.tuning.timed_kernels import (
     Kernels,
     sizes,
 )
+from mlir_sparse.compile.tuning.timed_rounds import TimedRounds
 from mlir_sparse.machine import FAR_SIZES, MachineProfile, MachineTimes, machine_profile, shipped_profiles
+from mlir_sparse.tools.doctor import examine
 
 MACHINE = shipped_profiles()["amd-epyc-family-25"].times
 ENTRIES, PRODUCTS = 1e6, 8e6
@@ -96,7 +98,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Has kernels take the times of a machine where each step takes twice as long, and a folder to keep that in."""
     monkeypatch.setenv("MLIR_SPARSE_CACHE", str(tmp_path))
     monkeypatch.delenv("MLIR_SPARSE_MACHINE")
-    slow = {name: 2 * time for name, time in times_of_kernels(MACHINE).items()}
+    slow = TimedRounds({name: [2 * time] for name, time in times_of_kernels(MACHINE).items()}, 1.0)
     monkeypatch.setattr(tune_machine.Kernels, "of_this_machine", lambda: Kernels({}, ENTRIES, PRODUCTS))
     monkeypatch.setattr(tune_machine.Kernels, "timed", lambda _, rounds: slow)
     machine_profile.cache_clear()
@@ -117,6 +119,24 @@ def test_plans_go_by_what_was_measured(measured: Path) -> None:
     assert machine_profile() == before  # a damaged file counts as none
 
 
+def test_what_was_measured_while_something_else_ran_is_marked(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = replace(tune_machine.Kernels({}, ENTRIES, PRODUCTS).timed(1), share=0.25)
+    monkeypatch.setattr(tune_machine.Kernels, "timed", lambda _, rounds: shared)
+    said = "others had 75% of the processor's time"
+    with pytest.warns(ms.DisturbedMeasurementWarning, match=f"{said}.*measure again while nothing else runs") as caught:
+        ms.tune_machine(rounds=1)
+    (kept,) = (measured / "machine").iterdir()
+    assert str(kept) in str(caught[0].message)
+    assert caught[0].filename == __file__
+    machine_profile.cache_clear()  # as in a later process
+    assert machine_profile().disturbance == said
+    A = ms.tensor(np.eye(2000), "CSR")
+    explained = ms.compile("y(i) = A(i,j) * A(j,k) * x(k)", A=A, x=np.ones(2000)).explain()
+    assert f", measured while something else ran: {said}\n" in explained
+    (doctored,) = (one.found for one in examine() if one.name == "machine profile")
+    assert said in doctored
+
+
 def test_nothing_is_measured_that_could_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune_machine.Kernels, "of_this_machine", lambda: pytest.fail("it was measured"))
     with pytest.raises(ms.UnsupportedError, match=r"expected a folder to keep what is measured in.*MLIR_SPARSE_CACHE"):
@@ -133,5 +153,5 @@ def test_each_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_kernels, "LARGE", ARRAY)
     kernels = Kernels.of_this_machine()
     assert kernels.calls.keys() == times_of_kernels(MACHINE).keys()
-    found = fitted(kernels.timed(1), kernels.entries, kernels.products)
+    found = fitted(kernels.timed(1).medians, kernels.entries, kernels.products)
     assert all(np.min(getattr(found, field.name)) > 0 for field in fields(found))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
-from dialect_tests.statement_cases import matrix, rewritten
+from dialect_tests.statement_cases import matrix, rewritten, vector
 from mlir_sparse.machine import (
     FAR_SIZES,
     PROFILES,
@@ -26,7 +26,8 @@ from mlir_sparse.machine import (
 from mlir_sparse.plan.algebra import part_store
 
 SHIPPED = sorted(shipped_profiles())
-AMD = shipped_profiles()["amd-epyc-family-25"]
+ZEN_3, ZEN_4 = "amd-epyc-family-25", "amd-epyc-family-25-model-17"
+AMD = shipped_profiles()[ZEN_3]
 
 
 @pytest.fixture(params=SHIPPED)
@@ -84,7 +85,7 @@ def test_a_profile_is_the_text_that_it_prints(name: str) -> None:
 
 def broken_texts() -> Iterator[str]:
     read = json.loads(AMD.text)
-    yield from ("", "null", "[]", "{}", AMD.text[:100], AMD.text.replace('"version": 3', '"version": 2'))
+    yield from ("", "null", "[]", "{}", AMD.text[:100], AMD.text.replace('"version": 4', '"version": 3'))
     yield json.dumps({**read, "processor": {**read["processor"], "model": 1}})
     yield json.dumps({**read, "processor": {}})
     for name, value in (("walk", -1), ("walk", [1.0, 2.0]), ("far_enters", 3.0), ("near", "many"), ("call", 1e999)):
@@ -97,6 +98,7 @@ def broken_texts() -> Iterator[str]:
     for known in unlike:
         yield json.dumps({**read, "known": known})
     yield json.dumps({**read, "notes": 7})
+    yield json.dumps({**read, "disturbance": None})
 
 
 @pytest.mark.parametrize("text", list(broken_texts()))
@@ -107,10 +109,17 @@ def test_other_texts_are_refused(text: str) -> None:
 
 def test_the_nearest_make_is_taken(anew: pytest.MonkeyPatch) -> None:
     for processor, name in (
-        (Processor("x86_64", "AuthenticAMD", "26", "2", "AMD EPYC 9575F"), "amd-epyc-family-25"),
-        (Processor("x86_64", "AuthenticAMD", "25", "97", "AMD Ryzen 9 7950X"), "amd-epyc-family-25"),
-        (Processor("x86_64", "GenuineIntel", "6", "85", "Intel Xeon Gold 6248"), "intel-xeon-family-6"),
-        (Processor("aarch64", "0x41", "8", "0xd40", "0x41"), "amd-epyc-family-25"),
+        (Processor("x86_64", "AuthenticAMD", "25", "1", "AMD EPYC 7763", "avx2"), ZEN_3),
+        (Processor("x86_64", "AuthenticAMD", "25", "33", "AMD Ryzen 9 5950X", "avx2"), ZEN_3),
+        (Processor("x86_64", "AuthenticAMD", "25", "80", "AMD Ryzen 7 5700G", "avx2"), ZEN_3),
+        (Processor("x86_64", "AuthenticAMD", "23", "49", "AMD EPYC 7742", "avx2"), ZEN_3),
+        (Processor("x86_64", "AuthenticAMD", "25", "17", "AMD EPYC 9654", "avx512f"), ZEN_4),
+        (Processor("x86_64", "AuthenticAMD", "25", "97", "AMD Ryzen 9 7950X", "avx512f"), ZEN_4),
+        (Processor("x86_64", "AuthenticAMD", "25", "160", "AMD EPYC 9754", "avx512f"), ZEN_4),
+        (Processor("x86_64", "AuthenticAMD", "26", "2", "AMD EPYC 9575F", "avx512f"), ZEN_4),
+        (Processor("x86_64", "GenuineIntel", "6", "85", "Intel Xeon Gold 6248", "avx512f"), "intel-xeon-family-6"),
+        (Processor("x86_64", "GenuineIntel", "6", "79", "Intel Xeon E5-2698", "avx2"), "intel-xeon-family-6"),
+        (Processor("aarch64", "0x41", "8", "0xd40", "0x41", "sve"), ZEN_3),
     ):
         anew.setattr(known_profiles, "this_processor", lambda here=processor: here)
         machine_profile.cache_clear()
@@ -139,6 +148,15 @@ def test_plans_say_whose_times_they_go_by() -> None:
     A = ms.tensor(np.eye(2000), "CSR")
     explained = ms.compile("y(i) = A(i,j) * A(j,k) * x(k)", A=A, x=np.ones(2000)).explain()
     assert "estimates: by the times of steps on AMD EPYC, family 25 [amd-epyc-family-25]\n" in explained
+
+
+def test_functions_between_rows_are_computed_there_where_they_take_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that makes the sums first, and multiplies them later, must be worth it."""
+    facts = {"A": matrix(50_000, 50_000, 20), "x": vector(50_000), "z": vector(50_000)}
+    for name, apart in ((ZEN_3, True), (ZEN_4, False)):
+        profile = shipped_profiles()[name]
+        monkeypatch.setattr(part_store, "machine_profile", lambda profile=profile: profile)
+        assert (rewritten("y(i) = exp(x(i)) * A(i,j) * z(j)", facts) is not None) == apart
 
 
 def test_plans_differ_by_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,7 +257,7 @@ def account(spec: KernelSpec, data: DataSketches, optimize: str) -> Iterator[str
         yield f"  next: {way.milliseconds} with {', '.join(map(str, way.parts)) or way.statement}"
     if taken.rules:
         yield f"rules: {', '.join(taken.rules)}"
-    yield f"estimates: by the times of steps on {machine_profile().processor} [{machine_profile().name}]"
+    yield f"estimates: by the times of steps on {machine_profile()}"
     if data.unasked:
         names = ", ".join(spec.inputs[number][0] for number in data.unasked)
         yield f"calls are planned again where they find symmetric: {names}"

@@ -24,9 +24,9 @@ def shipped_profiles() -> Mapping[str, MachineProfile]:
     """Returns the profiles that the package comes with, by name.
 
     >>> sorted(shipped_profiles())
-    ['amd-epyc-family-25', 'intel-xeon-family-6']
+    ['amd-epyc-family-25', 'amd-epyc-family-25-model-17', 'intel-xeon-family-6']
     """
-    names = [name.removesuffix(".json") for name in sorted(os.listdir(PROFILES)) if name.endswith(".json")]
+    names = sorted([name.removesuffix(".json") for name in os.listdir(PROFILES) if name.endswith(".json")])
     return {name: _read(os.path.join(PROFILES, f"{name}.json"), name) for name in names}
 
 

@@ -17,7 +17,7 @@ from mlir_sparse.process.forks import cached_property
 __all__ = ["MachineProfile"]
 
 # The version of the format below.
-_VERSION = 3
+_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class MachineProfile:
         figures: what memory, vectors and threads take.
         known: pairs of choices that kernels were compared for on it, and what was best.
         notes: where the numbers are from.
+        disturbance: what shows that something else ran while they were measured; "" where nothing does.
         name: the profile's name, as it is spoken of; no part of its text.
         source: why it is the one that plans go by; no part of its text.
     """
@@ -39,6 +40,7 @@ class MachineProfile:
     figures: MachineFigures = MachineFigures()
     known: tuple[tuple[str, int], ...] = ()
     notes: str = ""
+    disturbance: str = ""
     name: str = field(default="", compare=False)
     source: str = field(default="", compare=False)
 
@@ -58,6 +60,10 @@ class MachineProfile:
             found = self._numbers[name] = number_from(name, self.figures, self.times, dict(self.known))
         return found
 
+    def __str__(self) -> str:
+        doubt = f", measured while something else ran: {self.disturbance}" if self.disturbance else ""
+        return f"{self.processor} [{self.name}]{doubt}"
+
     @property
     def text(self) -> str:
         """Returns it as JSON, numbers with two digits: they are not exacter."""
@@ -65,6 +71,7 @@ class MachineProfile:
             "version": _VERSION,
             "processor": asdict(self.processor),
             "notes": self.notes,
+            "disturbance": self.disturbance,
             "times": {name: _rounded(value) for name, value in asdict(self.times).items()},
             "figures": {name: _rounded(value) for name, value in asdict(self.figures).items()},
             "known": dict(self.known),
@@ -83,8 +90,8 @@ class MachineProfile:
             if read["version"] != _VERSION:
                 raise ValueError(f"format {read['version']!r}")
             processor, times = Processor(**_strings(read["processor"])), _times(read["times"])
-            notes = _strings({"notes": read["notes"]})["notes"]
-            return MachineProfile(processor, times, _figures(read["figures"]), _known(read["known"]), notes)
+            told = _strings({name: read[name] for name in ("notes", "disturbance")})
+            return MachineProfile(processor, times, _figures(read["figures"]), _known(read["known"]), **told)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(str(error)) from error
 

@@ -9,6 +9,8 @@ from mlir_sparse.classes import dataclass
 
 __all__ = ["Processor", "cpu_features", "cpu_info", "this_processor"]
 
+# From the widest on.
+_VECTORS = ("avx512f", "avx2", "avx", "sve2", "sve", "asimd")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 
 
@@ -40,6 +42,7 @@ class Processor:
         family: which of theirs it is, as text.
         model: which of these.
         name: how it calls itself.
+        vectors: its widest vector instructions, as Linux calls them, of those that makes of one family differ in.
     """
 
     architecture: str
@@ -47,18 +50,25 @@ class Processor:
     family: str
     model: str
     name: str
+    vectors: str = ""
 
-    def likeness(self, other: Processor) -> int:
-        """Returns how much two processors have in common, above all makers, then what they call the make.
+    def likeness(self, other: Processor) -> tuple[int, bool]:
+        """Returns how much two processors have in common: makers, families, vectors and models, in this order.
 
-        >>> rome = Processor("x86_64", "AuthenticAMD", "23", "49", "AMD EPYC 7742")
-        >>> milan = Processor("x86_64", "AuthenticAMD", "25", "1", "AMD EPYC 7763")
-        >>> rome.likeness(milan), rome.likeness(rome)
-        (2, 4)
+        Whether vectors are alike counts for processors of other families too. Numbers of models say nothing: those of
+        one generation are between those of another.
+
+        >>> rome = Processor("x86_64", "AuthenticAMD", "23", "49", "AMD EPYC 7742", "avx2")
+        >>> milan = Processor("x86_64", "AuthenticAMD", "25", "1", "AMD EPYC 7763", "avx2")
+        >>> genoa = Processor("x86_64", "AuthenticAMD", "25", "17", "AMD EPYC 9654", "avx512f")
+        >>> raphael = Processor("x86_64", "AuthenticAMD", "25", "97", "AMD Ryzen 9 7950X", "avx512f")
+        >>> rome.likeness(milan), rome.likeness(genoa), raphael.likeness(milan), raphael.likeness(genoa)
+        ((2, True), (2, False), (3, False), (4, True))
         """
-        mine = (self.architecture, self.vendor, self.family, self.model)
-        others = (other.architecture, other.vendor, other.family, other.model)
-        return next((place for place, (a, b) in enumerate(zip(mine, others, strict=True)) if a != b), len(mine))
+        mine = (self.architecture, self.vendor, self.family, self.vectors, self.model)
+        others = (other.architecture, other.vendor, other.family, other.vectors, other.model)
+        alike = next((place for place, (a, b) in enumerate(zip(mine, others, strict=True)) if a != b), len(mine))
+        return alike, self.vectors == other.vectors
 
     @property
     def label(self) -> str:
@@ -82,4 +92,7 @@ def this_processor() -> Processor:
     vendor = info.get("vendor_id") or info.get("CPU implementer") or architecture
     family = info.get("cpu family") or info.get("CPU architecture") or ""
     model = info.get("model") or info.get("CPU part") or ""
-    return Processor(architecture, vendor, family, model, info.get("model name") or platform.processor() or vendor)
+    vectors = next((each for each in _VECTORS if each in cpu_features()), "")
+    return Processor(
+        architecture, vendor, family, model, info.get("model name") or platform.processor() or vendor, vectors
+    )

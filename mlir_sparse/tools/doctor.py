@@ -45,7 +45,7 @@ def examine() -> Iterator[Finding]:
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("machine", f"{platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
     profile = machine_profile()
-    yield Finding("machine profile", f"{profile.name}, {profile.processor}: {profile.source}")
+    yield Finding("machine profile", f"{profile}: {profile.source}")
     yield Finding("native module", f"{_native.__version__}, {_native.__file__}")
     packages: dict[str, list[str]] = {}
     for dtype in DTYPES:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.compile.entry_points import compile as compile_kernel
+from mlir_sparse.compile.tuning.timed_rounds import TimedRounds, timed_rounds
 from mlir_sparse.encoding import encoding
 from mlir_sparse.machine import FAR_SIZES
 from mlir_sparse.runtime.blas_threads import multiply_within_limits
@@ -52,9 +51,6 @@ SQUARE, THIN, SMALL, STACK = 512, (2_000, 4), 2, 50_000
 # Entries of a matrix in the second-level cache, entries of its rows, and rows of the one that begins them.
 NEAR_ENTRIES, SHORT, ENTERING = 1 << 16, 10, 5_000
 _ENTERED = "y(i) = sum(j, k : A(i,j) * B(j,k) * x(k))"
-# Each call is timed so many times in a round, of which the least counts: a machine is late, and never early. One of
-# more nanoseconds than these is timed once.
-_CALLS, _LONG = 2, 10_000_000
 _CSR = encoding("CSR").with_widths(32, 32)
 
 
@@ -150,31 +146,9 @@ class Kernels:
             )
             self._add(f"kept {size}", "y(i) = 2 * x(i)", x=rng.random(size))
 
-    def timed(self, rounds: int) -> Mapping[str, float]:
-        """Returns the median over rounds of what each call takes, in nanoseconds of this thread on the processor.
-
-        A round makes all calls in turn, so that what slows the machine for a while slows all of them.
-        """
-        found: dict[str, list[float]] = {name: [] for name in self.calls}
-        for call in self.calls.values():
-            call()
-        for _ in range(rounds):
-            for name, call in self.calls.items():
-                found[name].append(_least_time(call))
-        return {name: statistics.median(times) for name, times in found.items()}
-
-
-def _least_time(call: Callable[[], Any]) -> float:
-    times = [_time(call)]
-    while len(times) < _CALLS and times[0] < _LONG:
-        times.append(_time(call))
-    return min(times)
-
-
-def _time(call: Callable[[], Any]) -> float:
-    begin = time.thread_time_ns()
-    call()
-    return time.thread_time_ns() - begin
+    def timed(self, rounds: int) -> TimedRounds:
+        """Returns what each call takes, in nanoseconds of this thread on the processor."""
+        return timed_rounds(self.calls, rounds)
 
 
 def _products(left: SparseTensor, right: SparseTensor) -> float:
