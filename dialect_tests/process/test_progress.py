@@ -123,6 +123,7 @@ def test_who_waits_is_told(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch,
     ms.write(tmp_path / "a.mtx", A)
     ms.read(tmp_path / "a.mtx")
     A.convert("DCSC")
+    A.convert("BSR(3, 3)")
     ms.tune("y(i) = A(i,j) * x(j)", A, np.ones(3), budget=0.01, fresh=True)
     kernel = ms.compile("y(i) = A(i,j) * 7.25 * x(j)", A=A, x=np.ones(3), optimize="off")
     monkeypatch.setenv("MLIR_SPARSE_CACHE", "off")
@@ -132,10 +133,12 @@ def test_who_waits_is_told(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(module, "_MANY", 2)
     ms.tensor((np.arange(6).reshape(2, 3), np.ones(3)), "CSC", shape=(9, 9))
     ms.tensor(np.eye(3))
-    assert labels[few:] == ["storing entries as CSC", "storing an array of shape (3, 3)"]
+    A.convert("DCSC")
+    assert labels[few:] == ["storing entries as CSC", "storing an array of shape (3, 3)", "converting to DCSC"]
     assert "writing a.mtx" in labels
     assert [one for one in labels if one.startswith("reading a.mtx")]
-    assert "converting to DCSC" in labels
+    assert "converting to BSR(3, 3)" in labels
+    assert "converting to DCSC" not in labels[:few]
     assert "tuning y(i) = A(i,j) * x(j)" in labels
     assert "compiling" in labels
 

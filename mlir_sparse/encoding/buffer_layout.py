@@ -46,9 +46,11 @@ def check_shape(shape: Sequence[int], encoding: Encoding) -> tuple[int, ...]:
 
 def check_extents(shape: tuple[int, ...]) -> None:
     """Raises RankError for a negative extent, TooLargeError for one that does not fit in 64 bits."""
-    if any(extent < 0 for extent in shape):
+    if not shape:
+        return
+    if min(shape) < 0:
         raise RankError(f"expected extents of 0 or more, but got shape {shape}")
-    if any(extent >= 1 << 63 for extent in shape):
+    if max(shape) >= 1 << 63:
         raise TooLargeError(f"expected extents of less than 2^63, but got shape {shape}")
 
 

@@ -114,6 +114,8 @@ def tensor(
         if not isinstance(whole, SparseTensor):
             raise no_fill(whole.fill_value, "drop_zeros and prune", WAY_OUT)
         return whole.convert(wanted, **options, **parameters)
+    if type(source) is tuple and len(source) == 2:  # of no library: to ask takes as long as to store a few entries
+        return _from_pair(source, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if is_torch_sparse(source):
         from mlir_sparse.tensor.create_foreign import tensor_of_torch  # imports this module
 
@@ -305,8 +307,14 @@ def _infer_shape(dims: Sequence[Array]) -> tuple[int, ...]:
 
 def _index_width(given: object, dims: Sequence[Array]) -> int | None:
     """Returns the bits of coordinates that are arrays; lists have none."""
-    arrays = isinstance(given, np.ndarray) or all(isinstance(column, np.ndarray) for column in given)  # type: ignore[attr-defined]  # it was split already
-    return max((dim.dtype.itemsize * 8 for dim in dims), default=None) if arrays else None
+    if not isinstance(given, np.ndarray):
+        for column in given:  # type: ignore[attr-defined]  # it was split already
+            if not isinstance(column, np.ndarray):
+                return None
+    widest = 0
+    for dim in dims:
+        widest = max(widest, dim.dtype.itemsize)
+    return 8 * widest or None
 
 
 def _from_dense(

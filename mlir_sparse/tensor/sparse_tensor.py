@@ -18,7 +18,7 @@ from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
 from mlir_sparse.process.first_use import import_at_first_call
-from mlir_sparse.process.progress import progress
+from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
 from mlir_sparse.tensor.convert.convert import convert_storage
@@ -49,6 +49,7 @@ else:
 
 __all__ = ["SparseTensor"]
 
+_UNBOUNDED = 1 << 63
 _FEW = 1 << 12
 """So many entries are written by one call of NumPy's: what a loop of its own saves is less than its call takes."""
 
@@ -138,7 +139,9 @@ class SparseTensor(LibraryMethods):
     def _from_parts(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
         self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = self._view = self._sketch = self._mirrored = self._structures = self._triangles = None
+        self._operand = self._view = self._sketch = self._mirrored = self._structures = (
+            self._triangles
+        ) = None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -328,7 +331,10 @@ class SparseTensor(LibraryMethods):
             raise OperandError("expected duplicates to be summed to leave entries out, but got sum_duplicates=False")
         if wanted == self.encoding and not drop_zeros:
             return self
-        with progress(f"converting to {wanted.preset or wanted.map_text()}"):
+        # Of what is padded, as many elements as the shape allows may be stored.
+        bounded = wanted.is_native and not wanted.has_padding
+        size = sum(self._shape, self._storage.values.size) if bounded else _UNBOUNDED
+        with progress_of_many(size, lambda: f"converting to {wanted.preset or wanted.map_text()}"):
             storage = convert_storage(
                 self._storage, self._shape, wanted, sum_duplicates=sum_duplicates, drop_zeros=drop_zeros, prune=prune
             )
