@@ -47,6 +47,38 @@ def test_rows_below_fibres_are_right(text: str, einsum: str, out: str, storage: 
         np.testing.assert_allclose(kernel.compute(A, *others.values(), out=structure).to_numpy(), expected, atol=1e-14)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("widths", [{}, {"pos_width": 64, "crd_width": 64}])
+def test_levels_of_many_fibres_are_copied_by_all_threads(widths: dict[str, int], threads: int) -> None:
+    rng = np.random.default_rng(0)
+    places = np.unique(rng.integers(0, 1000 * 2000 * 9, 300_000))
+    coords = np.unravel_index(places, (1000, 2000, 9))
+    A = ms.tensor((coords, rng.integers(1, 5, places.size).astype(float)), "CSF", shape=(1000, 2000, 9), **widths)
+    v = np.arange(9.0)
+    kernel = ms.compile("C(i,j) = A(i,j,k) * v(k)", A=A, v=v, out="DCSR", threads=threads)
+    C = kernel(A, v)
+    for ours, theirs in zip(C.storage.buffers()[:-1], A.storage.buffers(), strict=False):
+        assert not np.shares_memory(ours, theirs)
+        np.testing.assert_array_equal(ours, theirs)
+    pairs = np.zeros(1000 * 2000)
+    np.add.at(pairs, places // 9, A.storage.values * v[coords[2]])
+    np.testing.assert_array_equal(C.to_numpy().ravel(), pairs)
+
+
+def test_fibres_are_those_of_the_values_of_each_call() -> None:
+    """The view is kept with the tensor; values may be written, and other kernels look at fibres of other levels."""
+    full = np.where(np.arange(120).reshape(2, 3, 4, 5) % 7 == 0, 1.0, 0.0)
+    A, B, v, M = ms.tensor(full, "CSF"), ms.tensor(2 * full, "CSF"), np.arange(5.0), np.ones((4, 5))
+    last = ms.compile("C(i,j,k) = A(i,j,k,l) * v(l)", A=A, v=v, out="CSF")
+    two = ms.compile("C(i,j) = A(i,j,k,l) * M(k,l)", A=A, M=M, out="DCSR")
+    for factor in (1.0, 3.0):
+        for T, times in ((A, factor), (B, 2 * factor), (A, factor)):
+            np.testing.assert_array_equal(last(T, v).to_numpy(), times * np.einsum("ijkl,l->ijk", full, v))
+            np.testing.assert_array_equal(two(T, M).to_numpy(), times * np.einsum("ijkl,kl->ij", full, M))
+        A.storage.values[:] *= 3
+        B.storage.values[:] *= 3
+
+
 def test_the_result_owns_the_levels_above_its_rows() -> None:
     A = ms.tensor(np.where(np.arange(60).reshape(3, 4, 5) % 7 == 0, 1.0, 0.0), "CSF")
     C = ms.evaluate("C(i,j,l) = A(i,j,k) * M(k,l)", A=A, M=np.ones((5, 2)), out=ROWS)

@@ -21,7 +21,7 @@ from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
-from mlir_sparse.tensor.convert.convert import convert_storage
+from mlir_sparse.tensor.convert.convert import convert_storage, work_of
 from mlir_sparse.tensor.convert.pack import pack
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
 from mlir_sparse.tensor.library_methods import LibraryMethods
@@ -49,7 +49,6 @@ else:
 
 __all__ = ["SparseTensor"]
 
-_UNBOUNDED = 1 << 63
 _FEW = 1 << 12
 """So many entries are written by one call of NumPy's: what a loop of its own saves is less than its call takes."""
 
@@ -66,7 +65,7 @@ class SparseTensor(LibraryMethods):
     ((2, 2), 2, [0, 1, 2])
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_mirrored", "_nse", "_operand",
+    __slots__ = ("__weakref__", "_dtype", "_fibres", "_mirrored", "_nse", "_operand",
                  "_shape", "_sketch", "_storage", "_structures", "_triangles", "_view")  # fmt: skip
 
     _shape: tuple[int, ...]
@@ -77,6 +76,7 @@ class SparseTensor(LibraryMethods):
     _operand: Any
     # The view in level space (`level_view`), likewise.
     _view: SparseTensor | None
+    _fibres: Any  # that of its fibres (`fibres_of`), and what it was made by
     # How its entries spread (`sketch_of`), once it was asked for.
     _sketch: Sketch | None
     # Whether its structure is that of its transpose (`is_symmetric`), once it was asked for.
@@ -138,10 +138,8 @@ class SparseTensor(LibraryMethods):
     @classmethod
     def _from_parts(cls, shape: tuple[int, ...], storage: LevelStorage, dtype: DType) -> SparseTensor:
         self = object.__new__(cls)
-        self._shape, self._storage, self._dtype, self._nse = shape, storage, dtype, None
-        self._operand = self._view = self._sketch = self._mirrored = self._structures = (
-            self._triangles
-        ) = None
+        self._shape, self._storage, self._dtype, self._nse, self._fibres = shape, storage, dtype, None, None
+        self._operand = self._view = self._sketch = self._mirrored = self._structures = self._triangles = None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -331,9 +329,7 @@ class SparseTensor(LibraryMethods):
             raise OperandError("expected duplicates to be summed to leave entries out, but got sum_duplicates=False")
         if wanted == self.encoding and not drop_zeros:
             return self
-        # Of what is padded, as many elements as the shape allows may be stored.
-        bounded = wanted.is_native and not wanted.has_padding
-        size = sum(self._shape, self._storage.values.size) if bounded else _UNBOUNDED
+        size = work_of(self._storage, self._shape, wanted)
         with progress_of_many(size, lambda: f"converting to {wanted.preset or wanted.map_text()}"):
             storage = convert_storage(
                 self._storage, self._shape, wanted, sum_duplicates=sum_duplicates, drop_zeros=drop_zeros, prune=prune

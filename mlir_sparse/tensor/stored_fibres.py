@@ -11,9 +11,14 @@ from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 __all__ = ["fibres_of", "of_rows", "shared_structure"]
 
+# Bytes from which on a copy is worth a further thread on some machines: which, native code decides.
+_SHARED = 1 << 18
+
 
 def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTensor:
-    """Returns the tensor whose first dimension numbers the stored fibres of another.
+    """Returns the tensor whose first dimension numbers the stored fibres of another, which keeps the last one.
+
+    So calls find what was computed from its positions by the call before.
 
     Args:
         tensor: a tensor with plain dense and compressed levels.
@@ -26,6 +31,10 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
     >>> fibres_of(A, 2, encoding("CSR").with_widths(32, 32)).to_numpy().tolist()
     [[1.0, 2.0], [3.0, 0.0]]
     """
+    known = tensor._fibres
+    if known is not None and known[0] == depth and known[1] == encoding:
+        found: SparseTensor = known[2]
+        return found
     storage = tensor.storage
     starts, above = storage.positions[depth], storage.coordinates[depth - 1]
     assert starts is not None
@@ -35,7 +44,10 @@ def fibres_of(tensor: SparseTensor, depth: int, encoding: Encoding) -> SparseTen
     coordinates = (None, *storage.coordinates[depth:])
     sizes = (places, *storage.level_sizes[depth:])
     # The view's dimensions are its levels, in order.
-    return SparseTensor._trusted(encoding, sizes, LevelStorage(encoding, sizes, positions, coordinates, storage.values))
+    levels = LevelStorage(encoding, sizes, positions, coordinates, storage.values)
+    view = SparseTensor._trusted(encoding, sizes, levels)
+    tensor._fibres = depth, encoding, view
+    return view
 
 
 def of_rows(rows: Array, tensor: SparseTensor, depth: int, encoding: Encoding, shape: tuple[int, ...]) -> SparseTensor:
@@ -57,5 +69,8 @@ def shared_structure(tensor: SparseTensor, depth: int) -> tuple[Array, ...]:
 
 def _copied(buffer: Array) -> Array:
     copy = _native.reserve(len(buffer), buffer.dtype)
-    np.copyto(copy, buffer)
+    if buffer.nbytes < _SHARED:
+        np.copyto(copy, buffer)
+    else:
+        _native.concatenate((buffer,), (0,), copy)
     return copy

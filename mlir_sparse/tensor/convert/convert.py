@@ -40,7 +40,9 @@ else:
         },
     )
 
-__all__ = ["convert_storage", "same_formats", "serves_as"]
+__all__ = ["convert_storage", "same_formats", "serves_as", "work_of"]
+
+_UNBOUNDED = 1 << 63
 
 
 def convert_storage(
@@ -89,6 +91,12 @@ def convert_storage(
     if rows is not None:
         return convert_storage(rows, shape, encoding, sum_duplicates=sum_duplicates)
     return _converted(storage, shape, encoding, sum_duplicates)
+
+
+def work_of(storage: LevelStorage, shape: tuple[int, ...], encoding: Encoding) -> int:
+    """Returns through how many entries and rows a conversion goes; with padding that may be any number."""
+    bounded = encoding.is_native and not encoding.has_padding
+    return sum(shape, storage.values.size) if bounded else _UNBOUNDED
 
 
 @lru_cache(maxsize=1024)
