@@ -16,9 +16,12 @@ import numpy as np
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import DTypeError
+from mlir_sparse.process.first_use import in_hints
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+else:
+    DTypeLike = in_hints("numpy.typing", "DTypeLike")
 
 __all__ = [
     "BYTE",

@@ -44,12 +44,17 @@ message reads *expected <rule>, but got <value>*; for a mistake in text, its lin
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 if TYPE_CHECKING:  # this module imports nothing of the package
     from numpy.linalg import LinAlgError
 
     from mlir_sparse.text.source_text import Source, Span
+else:  # what `typing.get_type_hints` imports for them, as by `in_hints`
+    Source, Span = (
+        ForwardRef(f"__import__('mlir_sparse.text.source_text', fromlist=['{_name}']).{_name}")
+        for _name in ("Source", "Span")
+    )
 
 __all__ = [
     "BindingsError",

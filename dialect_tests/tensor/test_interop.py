@@ -449,3 +449,18 @@ def test_a_missing_binsparse_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
         ):
             use(tmp_path / "a.bsp.h5")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("indices", [[[-1, 0]], [[0, 3]], [[0, 0, 1], [1, -5, 0]], [[0, 0, 1], [1, 4, 0]]])
+def test_torch_entries_outside_of_the_shape_are_refused_before_torch_sums_them_up(indices: list[list[int]]) -> None:
+    """PyTorch's `coalesce` writes where such coordinates point: the process was killed."""
+    torch = pytest.importorskip("torch")
+    import mlir_sparse.torch
+
+    shape = (3,) if len(indices) == 1 else (2, 3)
+    values = torch.ones(len(indices[0]), dtype=torch.float64)
+    source = torch.sparse_coo_tensor(torch.tensor(indices), values, shape, check_invariants=False)
+    kernel = mlir_sparse.torch.kernel("s = A(i)" if len(shape) == 1 else "s = A(i,j)")
+    for call in (ms.tensor, kernel, lambda given: kernel(given.requires_grad_())):
+        with pytest.raises(ms.CoordinatesError, match=r"expected coordinates from 0 to \d, below the size"):
+            call(source)

@@ -21,6 +21,7 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import BindingsError
 from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.process.forks import cached_property, no_fork
+from mlir_sparse.process.own_stack import deep_calls
 from mlir_sparse.process.settings import BINDINGS
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def _libraries(name: str) -> object:
     return libraries_in(kept_folders(name)) or os.urandom(8).hex()
 
 
+@deep_calls
 def _imported(name: str) -> ModuleType:
     """Imports a module without interruption: half an import leaves types that cannot be created again."""
     if name in sys.modules:

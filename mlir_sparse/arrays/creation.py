@@ -5,27 +5,23 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mlir_sparse.arrays import join_axes, matrix_products
 from mlir_sparse.arrays import reshape as shapes
 from mlir_sparse.arrays.entry_lists import check_dense_fits
 from mlir_sparse.arrays.flat_places import Array
-from mlir_sparse.dtypes import REAL, numpy_dtype
+from mlir_sparse.dtypes import REAL, DType, numpy_dtype
+from mlir_sparse.encoding import Encoding
 from mlir_sparse.errors import ExtentError, OperandError, RankError
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.tensor import SparseTensor, tensor
 from mlir_sparse.tensor.convert.row_passes import is_list_by_rows
 from mlir_sparse.tensor.dense_entries import lists_entries
 from mlir_sparse.text.given_arguments import integer_of, integers_of, refuses_by_name
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
-    from mlir_sparse.dtypes import DType
-    from mlir_sparse.encoding import Encoding
 
 __all__ = [
     "arange",

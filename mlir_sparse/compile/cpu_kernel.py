@@ -27,6 +27,7 @@ from mlir_sparse.compile.statement_plans import StatementPlans
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.notation import IndexVar, tensors_given
 from mlir_sparse.plan.schedule import STATIC, Schedule
+from mlir_sparse.process.first_use import in_hints
 from mlir_sparse.process.forks import Lock, cached_property, importing
 from mlir_sparse.runtime import operand_check
 from mlir_sparse.spec import Alternative, KernelSpec, Rewriting, in_order, infer_extents
@@ -37,6 +38,8 @@ from mlir_sparse.text.shown_text import ShownText
 
 if TYPE_CHECKING:
     from mlir_sparse.loops.remarks import Remark
+else:
+    Remark = in_hints("mlir_sparse.loops.remarks", "Remark")
 
 __all__ = ["Kernel"]
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlir_sparse.process.first_use import in_hints
 from mlir_sparse.process.forks import importing
 
 if TYPE_CHECKING:
     from mlir_sparse.lazy.lazy_array import LazyArray
+else:
+    LazyArray = in_hints("mlir_sparse.lazy.lazy_array", "LazyArray")
 
 __all__ = ["lazy"]
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_sparse._mlir import bindings, ir, mlir_context, parse_module
+from mlir_sparse.process.own_stack import deep_calls
 
 __all__ = ["cancels_operands"]
 
 _FOLD = "builtin.module(func.func(canonicalize,cse))"
 
 
+@deep_calls
 def cancels_operands(bytecode: bytes) -> bool:
     """Returns whether folding leaves some sparse operand of a `linalg.generic` without a use."""
     with mlir_context():

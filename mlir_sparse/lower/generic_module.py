@@ -29,6 +29,7 @@ from mlir_sparse.plan import (
     functions_of,
     identity_of,
 )
+from mlir_sparse.process.own_stack import deep_calls
 from mlir_sparse.text.line_places import LinePlace
 
 __all__ = ["LoweredProgram", "lower"]
@@ -49,12 +50,14 @@ class LoweredProgram:
     variables: Mapping[str, tuple[LinePlace | None, ...]] = field(default_factory=dict)
 
     @property
+    @deep_calls
     def text(self) -> str:
         """Returns the module for people."""
         with mlir_context():
             return str(parse_module(self.bytecode))
 
 
+@deep_calls
 def lower(program: Program, mapped: Sequence[MappedNest] = (), *, located: bool = False) -> LoweredProgram:
     """Builds the module of a program with MLIR's bindings and verifies it.
 

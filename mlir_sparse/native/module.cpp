@@ -29,5 +29,6 @@ PYBIND11_MODULE(_native, module) {
   mlir_sparse::register_combine_places(module);
   mlir_sparse::register_text(module);
   mlir_sparse::register_source_files(module);
+  mlir_sparse::register_stack(module);
   mlir_sparse::register_program(module);
 }

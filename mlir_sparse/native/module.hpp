@@ -28,6 +28,7 @@ void register_level_arrays(pybind11::module_ &module);  // buffers as arrays by 
 void register_combine_places(pybind11::module_ &module);  // values that share places in an array
 void register_text(pybind11::module_ &module);      // entries in text files
 void register_source_files(pybind11::module_ &module);  // what a package was loaded from
+void register_stack(pybind11::module_ &module);      // stacks of threads
 void register_program(pybind11::module_ &module);   // calls of users' programs, and memory that they allocated
 
 }  // namespace mlir_sparse

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import NotationError
+from mlir_sparse.process.first_use import in_hints
 from mlir_sparse.text.shown_text import PrintedValue
 
 if TYPE_CHECKING:
     from mlir_sparse.notation.ast import Expr
+else:
+    Expr = in_hints("mlir_sparse.notation.ast", "Expr")
 
 __all__ = ["ARITHMETIC", "Distribution", "Extreme", "Monoid", "Number", "Operator"]
 

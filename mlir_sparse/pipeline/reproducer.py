@@ -13,6 +13,7 @@ from mlir_sparse._mlir import bindings, ir, mlir_context, parse_module
 from mlir_sparse.disk import PARTIAL, write_whole
 from mlir_sparse.errors import SettingError
 from mlir_sparse.process import settings
+from mlir_sparse.process.own_stack import deep_calls
 from mlir_sparse.text.module_text import BYTECODE
 
 __all__ = ["FUNCTIONS_MARK", "PIPELINE_MARK", "write_reproducer"]
@@ -84,6 +85,7 @@ def _trim(folder: str, newest: str) -> None:
                 os.unlink(path)
 
 
+@deep_calls
 def _as_text(module: bytes) -> str:
     """Returns a module as MLIR text; what is no bytecode is text already, if only of a module that does not parse."""
     if not module.startswith(BYTECODE):

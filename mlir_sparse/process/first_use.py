@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ForwardRef
 
 from mlir_sparse.process.forks import importing
 
-__all__ = ["at_first_use", "import_at_first_call"]
+__all__ = ["at_first_use", "import_at_first_call", "in_hints"]
 
 
 _PACKAGE = __name__.partition(".")[0]
@@ -66,3 +66,15 @@ def _first_call(given: dict[str, Any], module: str, name: str) -> Callable[..., 
 
     first.__name__ = first.__qualname__ = name
     return first
+
+
+def in_hints(module: str, name: str) -> ForwardRef:
+    """Returns what stands for a name that only type checkers import: `typing.get_type_hints` imports it then.
+
+    >>> import typing
+    >>> Fraction = in_hints("fractions", "Fraction")
+    >>> def half(of: "Fraction | None") -> "list[Fraction]": ...
+    >>> typing.get_type_hints(half, {"Fraction": Fraction})["return"]
+    list[fractions.Fraction]
+    """
+    return ForwardRef(f"__import__({module!r}, fromlist=[{name!r}]).{name}")

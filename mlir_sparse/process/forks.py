@@ -17,13 +17,16 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mlir_sparse.errors import UnsupportedError
+
 __all__ = ["Lock", "cached_property", "importing", "no_fork"]
 
 
 class Lock:
     """A lock that is open in the child of a fork, whichever thread had it.
 
-    The guarded value must be consistent at each moment, as a dict is: the child goes on with it.
+    The guarded value must be consistent at each moment, as a dict is: the child goes on with it. A thread that has the
+    lock is refused it again.
 
     >>> lock = Lock()
     >>> with lock:
@@ -32,23 +35,32 @@ class Lock:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._owner: int | None = None
         _all.add(self)
 
     def locked(self) -> bool:
         """Returns whether a thread has it."""
-        return self._lock.locked()
+        return self._owner is not None
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        if self._owner is not None:  # this thread: a signal handler or a finalizer, which would wait for itself
+            self._lock.release()
+            raise UnsupportedError(
+                "expected a signal handler or finalizer to do nothing that the call it interrupted is in the middle "
+                "of, but got a second call of this thread: have it set a flag, or start a thread for what it computes"
+            )
+        self._owner = threading.get_ident()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         # Release the lock that was entered: in a child that is not the current one.
-        if self._lock.locked():
+        if self._owner == threading.get_ident():
+            self._owner = None
             self._lock.release()
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._owner = threading.RLock(), None
 
 
 _all: weakref.WeakSet[Lock] = weakref.WeakSet()

@@ -8,12 +8,15 @@ folders first, and from those of the parent's path that are left only where no o
 import importlib
 import importlib.util
 import json
+import resource
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 
 WRONG_PYTHON = 93  # the exit status of an interpreter that cannot load what the parent has
+_STACK = 8 << 20  # what systems give a process; MLIR takes no more for modules that its parser takes
 
 
 class _Late(ModuleType):
@@ -85,7 +88,29 @@ def main() -> None:
         sys.exit(WRONG_PYTHON)
     sys.meta_path.insert(0, _Pinned(asked["places"], asked["late"]))
     sys.path += [folder for folder in asked["path"] if folder not in sys.path]
-    importlib.import_module(asked["module"]).main(asked["argument"])
+    _on_full_stack(lambda: importlib.import_module(asked["module"]).main(asked["argument"]))
+
+
+def _on_full_stack(work: Callable[[], object]) -> None:
+    """Runs work on a thread of its own where `ulimit -s` leaves this one less than MLIR takes."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    if limit == resource.RLIM_INFINITY or limit >= _STACK:
+        work()
+        return
+    ends: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            ends.append(error)
+
+    threading.stack_size(_STACK)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if ends:
+        raise ends[0]
 
 
 if __name__ == "__main__":

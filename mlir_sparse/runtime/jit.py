@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlir_sparse._mlir import Engine, bindings, execution_engine, mlir_context, object_code, parse_module
 from mlir_sparse.errors import UnsupportedError
+from mlir_sparse.process.own_stack import deep_calls
 
 __all__ = ["CompiledModule", "assembly", "llvm_ir"]
 
@@ -23,6 +24,7 @@ class CompiledModule:
         opt_level: LLVM's optimisation level.
     """
 
+    @deep_calls
     def __init__(self, bytecode: bytes, names: Sequence[str], opt_level: int = 3) -> None:
         self._bytecode = bytecode
         with mlir_context():
@@ -41,6 +43,7 @@ class CompiledModule:
         return self._bytecode
 
 
+@deep_calls
 def llvm_ir(bytecode: bytes) -> str:
     """Returns a module of the LLVM dialect as LLVM IR."""
     with mlir_context():

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlir_sparse.process.first_use import in_hints
 from mlir_sparse.tensor.python_operators import Operators, given_once, perform
 
 if TYPE_CHECKING:
     from mlir_sparse.encoding.encoding_value import Encoding
     from mlir_sparse.tensor.level_storage import LevelStorage
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
+else:
+    Encoding = in_hints("mlir_sparse.encoding.encoding_value", "Encoding")
+    LevelStorage = in_hints("mlir_sparse.tensor.level_storage", "LevelStorage")
+    SparseTensor = in_hints("mlir_sparse.tensor.sparse_tensor", "SparseTensor")
 
 __all__ = ["ArrayMethods"]
 

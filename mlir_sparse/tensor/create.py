@@ -15,7 +15,7 @@ from mlir_sparse.encoding.buffer_layout import check_extents, check_shape, check
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.process.available_memory import check_fits
-from mlir_sparse.process.first_use import import_at_first_call
+from mlir_sparse.process.first_use import import_at_first_call, in_hints
 from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from mlir_sparse.tensor.borders.known_classes import known_tensor
 else:
+    DTypeLike = in_hints("numpy.typing", "DTypeLike")
     import_at_first_call(__name__, {"tensor.borders.known_classes": ("known_tensor",)})
 
 __all__ = ["Asked", "dense_source", "from_entries", "from_library", "tensor", "tensor_with_zeros", "wanted_encoding"]

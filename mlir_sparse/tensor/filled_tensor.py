@@ -14,7 +14,7 @@ from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DenseCopyWarning, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
-from mlir_sparse.process.first_use import import_at_first_call
+from mlir_sparse.process.first_use import import_at_first_call, in_hints
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.scipy_callers import caller, is_large_copy, left_to_the_tensor
 from mlir_sparse.tensor.buffer_arrays import Casting
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mlir_sparse.tensor.draw.drawing import Drawing
 else:
     import_at_first_call(__name__, {"tensor.convert.coordinates_of": ("expand_dims",)})
+    DTypeLike = in_hints("numpy.typing", "DTypeLike")
+    Drawing = in_hints("mlir_sparse.tensor.draw.drawing", "Drawing")
 
 __all__ = ["FilledTensor", "filled"]
 

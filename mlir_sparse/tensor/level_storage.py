@@ -13,9 +13,12 @@ from mlir_sparse.classes import dataclass
 from mlir_sparse.encoding.buffer_layout import buffer_places
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError
+from mlir_sparse.process.first_use import in_hints
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.draw.drawing import Drawing
+else:
+    Drawing = in_hints("mlir_sparse.tensor.draw.drawing", "Drawing")
 
 __all__ = ["Array", "LevelStorage"]
 

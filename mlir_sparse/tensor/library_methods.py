@@ -9,6 +9,7 @@ import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import DenseCopyWarning, RankError, StorageError
+from mlir_sparse.process.first_use import in_hints
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.borders.scipy_callers import WAY_OUT, caller, is_large_copy, left_to_the_tensor
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from mlir_sparse.device import Device
     from mlir_sparse.encoding.encoding_value import Encoding
     from mlir_sparse.tensor.level_storage import Array
+else:
+    Device = in_hints("mlir_sparse.device", "Device")
+    Encoding = in_hints("mlir_sparse.encoding.encoding_value", "Encoding")
+    Array = in_hints("mlir_sparse.tensor.level_storage", "Array")
 
 __all__ = ["LibraryMethods"]
 

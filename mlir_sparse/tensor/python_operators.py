@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mlir_sparse.errors import OperandError, SparseError, UnsupportedError
+from mlir_sparse.process.first_use import in_hints
 from mlir_sparse.tensor.as_sequences import is_no_array
 from mlir_sparse.tensor.borders.dask_arrays import applied_by_dask, has_chunks, register_chunks
 from mlir_sparse.tensor.borders.dense_arrays import is_array_source
@@ -22,6 +23,8 @@ from mlir_sparse.text.given_arguments import INVALID, refused_arguments
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
+else:
+    SparseTensor = in_hints("mlir_sparse.tensor.sparse_tensor", "SparseTensor")
 
 __all__ = ["Operators", "array_namespace", "given_once", "install", "perform"]
 

@@ -17,7 +17,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.sketch import Sketch
 from mlir_sparse.errors import DTypeError, OperandError
 from mlir_sparse.process.available_memory import NEVER_CHECKED, check_fits
-from mlir_sparse.process.first_use import import_at_first_call
+from mlir_sparse.process.first_use import import_at_first_call, in_hints
 from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding, sliced
 from mlir_sparse.tensor.buffer_arrays import Casting, cast_values, check_cast
@@ -46,6 +46,8 @@ else:
             "tensor.printed_tensor": ("describe_tensor",),
         },
     )
+    DTypeLike = in_hints("numpy.typing", "DTypeLike")
+    Drawing = in_hints("mlir_sparse.tensor.draw.drawing", "Drawing")
 
 __all__ = ["SparseTensor"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.foreign_arrays import is_torch_sparse
-from mlir_sparse.tensor.borders.torch_sparse import import_torch, strided_tensor
+from mlir_sparse.tensor.borders.torch_sparse import coalesced, import_torch, strided_tensor
 from mlir_sparse.torch.torch_kernel import TorchKernel, kernel
 
 __all__ = ["sparse_linear_class"]
@@ -58,7 +58,7 @@ def sparse_linear_class() -> Any:
             if isinstance(pattern, SparseTensor):
                 return strided_tensor(torch, pattern.storage.values.copy())
             detached = pattern.detach()
-            detached = detached.coalesce() if str(detached.layout) == "torch.sparse_coo" else detached
+            detached = coalesced(detached) if str(detached.layout) == "torch.sparse_coo" else detached
             return detached.values().reshape(-1).clone()
 
         def reset_parameters(self) -> None:

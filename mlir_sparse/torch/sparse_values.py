@@ -16,7 +16,7 @@ import numpy as np
 from mlir_sparse.errors import OperandError
 from mlir_sparse.gradients import ValueStructure
 from mlir_sparse.tensor import tensor
-from mlir_sparse.tensor.borders.torch_sparse import import_torch, strided_tensor
+from mlir_sparse.tensor.borders.torch_sparse import coalesced, import_torch, strided_tensor
 
 __all__ = ["as_torch_sparse", "index_tensors", "values_of_torch"]
 
@@ -28,7 +28,7 @@ def values_of_torch(operand: Any, structure: ValueStructure) -> Any:
     if not operand.requires_grad:
         return _stored_values(operand)
     if _layout(operand) == "coo":
-        operand = operand.coalesce()
+        operand = coalesced(operand)
     return _functions()[0].apply(operand, _Pattern(structure, _maker(operand.detach())))
 
 
@@ -71,7 +71,7 @@ def _layout(plain: Any) -> str:
 
 def _stored_values(operand: Any) -> Any:
     if _layout(operand) == "coo":
-        operand = operand.coalesce()
+        operand = coalesced(operand)
     return operand.values().reshape(-1)
 
 
@@ -104,7 +104,7 @@ class _Pattern:
             found = given[tuple(strided_tensor(torch, np.asarray(dim, np.int64)) for dim in dims)]
             return found.new_zeros(structure.size).index_put((strided_tensor(torch, places),), found)
         plain = given.detach()
-        other = ValueStructure(tensor(plain.coalesce() if _layout(plain) == "coo" else plain))
+        other = ValueStructure(tensor(coalesced(plain) if _layout(plain) == "coo" else plain))
         taken = structure.places_in(other)
         values = values_of_torch(given, other)
         if not values.numel():

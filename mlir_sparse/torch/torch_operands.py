@@ -9,7 +9,7 @@ from mlir_sparse.errors import DeviceError
 from mlir_sparse.gradients import ValueStructure
 from mlir_sparse.process.forks import Lock
 from mlir_sparse.tensor import SparseTensor, tensor
-from mlir_sparse.tensor.borders.torch_sparse import import_torch, strided_tensor
+from mlir_sparse.tensor.borders.torch_sparse import coalesced, import_torch, strided_tensor
 from mlir_sparse.torch.sparse_values import index_tensors
 
 __all__ = ["StructuresOfTorch", "as_values", "check_place"]
@@ -44,7 +44,7 @@ class StructuresOfTorch:
         """
         plain = operand.detach()
         if str(plain.layout) == "torch.sparse_coo":
-            plain = plain.coalesce()
+            plain = coalesced(plain)
         parts = index_tensors(plain)
         key = (
             str(plain.layout), tuple(plain.shape), tuple(plain.values().shape),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from mlir_sparse.compile.index_operands import makes_operands, with_made_operand
 from mlir_sparse.compile.statement_optimizer import DataSketches
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import ExtentError, UnsupportedError
+from mlir_sparse.loops.remarks import Remark
 from mlir_sparse.notation import (
     Assignment,
     Comprehension,
@@ -50,9 +51,6 @@ from mlir_sparse.spec.statement_types import element_types
 from mlir_sparse.tensor import SparseTensor
 from mlir_sparse.tensor.borders.dask_arrays import has_chunks
 from mlir_sparse.text.shown_text import ShownText
-
-if TYPE_CHECKING:
-    from mlir_sparse.loops.remarks import Remark
 
 __all__ = ["ComprehensionKernel"]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
-from mlir_sparse.errors import MissingPackageError, OperandError, UnsupportedError
+from mlir_sparse.errors import CoordinatesError, MissingPackageError, OperandError, UnsupportedError
 from mlir_sparse.tensor.batch_levels import batch_depth
 from mlir_sparse.tensor.borders.foreign_arrays import torch_array
 from mlir_sparse.tensor.borders.foreign_parts import Entries, Lines
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
 __all__ = [
+    "coalesced",
     "default_torch_encoding",
     "import_torch",
     "storage_of_torch",
@@ -160,11 +161,32 @@ def torch_arrays(source: Any) -> Entries | Lines | None:
     return Lines(name, tuple(source.shape), positions.numpy(), coordinates.numpy(), torch_array(source.values()))
 
 
+def coalesced(source: Any) -> Any:
+    """Returns a tensor in COO with its entries in order, each once.
+
+    Raises:
+        CoordinatesError: for coordinates outside of its shape, by which PyTorch would write outside of its memory.
+    """
+    if source.is_coalesced():
+        return source
+    places = source.detach()._indices()
+    if places.numel():
+        least, greatest = places.amin(1).tolist(), places.amax(1).tolist()
+        for dim, (low, high, extent) in enumerate(zip(least, greatest, source.shape, strict=False)):
+            if low < 0 or high >= extent:
+                at = int(places[dim].argmin() if low < 0 else places[dim].argmax())
+                raise CoordinatesError(
+                    f"expected coordinates from 0 to {extent - 1}, below the size {extent} of dimension {dim}, but got "
+                    f"{low if low < 0 else high} at x._indices()[{dim}, {at}]"
+                )
+    return source.coalesce()
+
+
 def _parts(source: Any) -> tuple[list[Array | None], list[Array | None], Array]:
     """Returns positions and coordinates of the sparse levels, and the values."""
     layout = str(source.layout)
     if layout == "torch.sparse_coo":
-        source = source if source.is_coalesced() else source.coalesce()
+        source = coalesced(source)
         columns = list(torch_array(source._indices()))
         positions = [np.array([0, columns[0].size]), *[None] * (len(columns) - 1)]
         return positions, list(columns), torch_array(source._values())

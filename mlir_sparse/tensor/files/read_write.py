@@ -21,9 +21,10 @@ import gzip
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mlir_sparse.disk import replacing
 from mlir_sparse.dtypes import INTEGER, UNSIGNED, DType
@@ -47,9 +48,6 @@ from mlir_sparse.tensor.files.text_stream import TextPlace, TextStream, opened, 
 from mlir_sparse.tensor.level_storage import Array
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 from mlir_sparse.text.given_arguments import path_of
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 __all__ = ["check_written_name", "is_read_in_blocks", "read", "read_blocks", "write"]
 
