@@ -487,7 +487,7 @@ class Launcher {
   // The attribute of a tensor that holds its operand, which is made where there is none yet; null for other objects.
   static py::object held_by(py::handle argument) {
     static PyObject *name = PyUnicode_InternFromString("_operand");
-    if (Py_TYPE(argument.ptr()) != tensor_class) return {};
+    if (tensor_class == nullptr || !PyType_IsSubtype(Py_TYPE(argument.ptr()), tensor_class)) return {};
     py::object held = py::reinterpret_steal<py::object>(PyObject_GetAttr(argument.ptr(), name));
     if (!held) PyErr_Clear();
     if (held && held.is_none() && operand_maker) held = made(argument);
