@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from dialect_tests.encoding import mlir_reference as mlir
@@ -203,3 +205,8 @@ def outcome_of(block: object) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "encoding"
+
+
+def test_presets_are_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(PRESETS)) == PRESETS
+    assert pickle.loads(pickle.dumps(PRESETS["BSR"])) is PRESETS["BSR"]

@@ -279,3 +279,11 @@ def test_comparisons_with_nothing_and_text() -> None:
     with pytest.raises(TypeError):
         hash(V)
     np.testing.assert_array_equal(copy.copy(V).compute(), dense(4))
+
+
+def test_item_takes_places_as_numpys() -> None:
+    A = np.array([[0.0, 5.0], [7.0, 0.0]])
+    for lazy in (ms.lazy(ms.tensor(A)), ms.lazy(A), ms.lazy(ms.tensor(A)) * 1.0):
+        assert [lazy.item(1), lazy.item(-1, 0), lazy.item((1, 1))] == [A.item(1), A.item(-1, 0), A.item((1, 1))]
+    with pytest.raises(ms.IndexRangeError):
+        ms.lazy(ms.tensor(A)).item(4)

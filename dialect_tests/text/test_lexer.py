@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from unicodedata import normalize
 
 import pytest
@@ -83,3 +84,23 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_name_is_one_token(text: str) -> None:
     if is_name(text):
         assert texts(text) == [normalize("NFKC", text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        ("y(i) = a(i) \u00d7 b(i)", "write `*`"),
+        ("y(i) = a(i) \u2212 b(i)", "write `-`"),
+        ("y(i) = \uff12 * a(i)", "write `2`"),
+        ("y(i) = a(i)\u200b", "ZERO WIDTH SPACE: delete it"),
+        ("\ufeffy(i) = a(i)", "a byte order mark: read files by `encoding='utf-8-sig'`"),
+    ],
+)
+def test_signs_of_editors_and_typesetters_have_a_way_out(text: str, way_out: str) -> None:
+    with pytest.raises(SyntaxError_, match=re.escape(way_out)):
+        tokenize(Source(text, "notation"))
+
+
+def test_arrows_of_typesetters_have_a_way_out_in_encodings() -> None:
+    with pytest.raises(SyntaxError_, match="write `->`"):
+        tokenize(Source("(i, j) \u2192 (i : dense, j : compressed)", "encoding"))

@@ -64,6 +64,10 @@ class Preset:
     build: Callable[[int, PresetOptions], Encoding]
     parameter: str = ""
 
+    def __reduce__(self) -> tuple[Callable[[str], Preset], tuple[str]]:
+        """Pickles the name: what builds it is a function without one."""
+        return _named, (self.name,)
+
     def options(self, given: Mapping[str, tuple[Any, ...]], arguments: Sequence[int | None]) -> PresetOptions:
         """Checks and returns the parameters, given by keyword or by position.
 
@@ -116,3 +120,9 @@ class Preset:
         for part in options.slices or ():
             numbers += ["?" if v is None else str(v) for v in (part.offset, part.size, part.stride)]
         return f"{self.name}({', '.join(numbers)})" if numbers else self.name
+
+
+def _named(name: str) -> Preset:
+    from mlir_sparse.encoding.presets import PRESETS  # which this module makes
+
+    return PRESETS[name]

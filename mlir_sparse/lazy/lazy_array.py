@@ -223,15 +223,15 @@ class LazyArray(PrintedValue):
             raise ValueError("expected a copy to be allowed, but got copy=False: the elements are in no array yet")
         return np.array(array, dtype=dtype, copy=True if copy else None)
 
-    def item(self) -> Any:
-        """Computes the only element, as a number of Python's.
+    def item(self, *places: Any) -> Any:
+        """Computes the only element, or the one at places as `SparseTensor.item` takes them, as a number of Python's.
 
         Raises:
-            RankError: for another number of elements than one.
+            RankError: without places for another number of elements than one.
         """
-        if self.size != 1:
+        if self.size != 1 and not places:
             raise RankError(f"expected an expression of one element, but got shape {self.shape}")
-        return np.asarray(self).item()
+        return self.compute().item(*places) if places else np.asarray(self).item()
 
     def __float__(self) -> float:
         return float(self.item())

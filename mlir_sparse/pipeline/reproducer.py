@@ -53,7 +53,8 @@ def _folders() -> Iterator[str]:
         kept = None
     if kept is not None:
         yield os.path.join(kept, _FOLDER)
-    yield os.path.join(tempfile.gettempdir(), f"mlir_sparse-{os.geteuid()}", _FOLDER)
+    with contextlib.suppress(FileNotFoundError):  # no folder can be written to: all is full, or read only
+        yield os.path.join(tempfile.gettempdir(), f"mlir_sparse-{os.geteuid()}", _FOLDER)
 
 
 def _written(folder: str, content: str) -> str:

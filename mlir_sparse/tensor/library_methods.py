@@ -201,9 +201,8 @@ class LibraryMethods(ArrayMethods):
 
     def _of_entries(self, name: str, dim: int) -> Array:
         if self.format != "coo" or len(self.shape) != 2:
-            raise AttributeError(
-                f"expected a matrix in coo for {name}, but got {self.format}: use A.coords, or A.tocoo()"
-            )
+            got = self.format if len(self.shape) == 2 else f"shape {self.shape}"
+            raise AttributeError(f"expected a matrix in coo for {name}, but got {got}: use A.coords, or A.tocoo()")
         found: Array = self.coords[dim]
         return found
 

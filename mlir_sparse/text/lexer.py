@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from enum import Enum
 from functools import cache
 
@@ -76,6 +77,16 @@ _INSTEAD = {
     "#": ": comments begin with `//`",
     "~": ": write `!`",
 }
+# Signs that editors and typesetters put in place of those of both grammars.
+_TYPOGRAPHIC = {
+    "\u2212": "-",
+    "\u2013": "-",
+    "\u00d7": "*",
+    "\u00b7": "*",
+    "\u22c5": "*",
+    "\u00f7": "/",
+    "\u2192": "->",
+}
 
 
 @cache
@@ -129,7 +140,7 @@ def tokenize(
         match = pattern.match(text, offset)
         if match is None:
             span = Span(offset, offset + 1)
-            way_out = _INSTEAD.get(text[offset], "") if source.name == "notation" else ""
+            way_out = _way_out(text[offset], source)
             raise error(f"expected a token, but got {text[offset]!r}{way_out}", source=source, span=span)
         kind = match.lastgroup
         if comprehension and kind == "MALFORMED" and [token.text for token in tokens] == ["def"]:
@@ -141,6 +152,17 @@ def tokenize(
         offset = match.end()
     tokens.append(Token(TokenKind.END, "", Span(len(text), len(text))))
     return tuple(tokens)
+
+
+def _way_out(sign: str, source: Source) -> str:
+    if sign.isascii():
+        return _INSTEAD.get(sign, "") if source.name == "notation" else ""
+    if sign == "\ufeff":
+        return ", a byte order mark: read files by `encoding='utf-8-sig'`"
+    if not sign.isprintable():
+        return f", {unicodedata.name(sign, 'a character that cannot be seen')}: delete it"
+    plain = _TYPOGRAPHIC.get(sign, unicodedata.normalize("NFKC", sign))
+    return f": write `{plain}`" if plain.isascii() and plain.strip() else ""
 
 
 def _refuse_malformed(match: re.Match[str], source: Source, error: type[SyntaxError_]) -> None:

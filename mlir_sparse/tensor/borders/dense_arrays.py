@@ -38,7 +38,7 @@ _WAYS_OUT = {
     "networkx": "networkx.to_scipy_sparse_array(x)",
     "igraph": "x.get_adjacency_sparse()",
     "sparse": "x.to_scipy_sparse(), or (x.coords, x.data) with shape=x.shape of a COO",
-    "jax": "(x.indices.T, x.data) with shape=x.shape of a BCOO",
+    "jax": "jax.experimental.sparse.BCOO.fromdense(x.todense())",
     "graphblas": "graphblas.io.to_scipy_sparse(x)",
     "tensorflow": "(x.indices.numpy().T, x.values.numpy()) with shape=x.shape",
     "numpy.ma": "x.filled(0)",

@@ -177,7 +177,7 @@ def coalesced(source: Any) -> Any:
                 at = int(places[dim].argmin() if low < 0 else places[dim].argmax())
                 raise CoordinatesError(
                     f"expected coordinates from 0 to {extent - 1}, below the size {extent} of dimension {dim}, but got "
-                    f"{low if low < 0 else high} at x._indices()[{dim}, {at}]"
+                    f"{low if low < 0 else high} at coordinates[{dim}][{at}]"
                 )
     return source.coalesce()
 

@@ -149,7 +149,19 @@ def _read_entries(
         if _stem(name).endswith(".tns"):
             return read_frostt(stream, shape, 1 if index_base is None else index_base)
         rule = "a line that begins with %%MatrixMarket or sptensor, or a name that ends in .tns or .tns.gz"
-        raise FileFormatError(f"{name}: expected {rule}, but got {shown(first)}")
+        raise FileFormatError(f"{name}: expected {rule}, but got {shown(first)}{_way_out(name)}")
+
+
+def _way_out(name: str) -> str:
+    """Returns how SciPy reads what others write: Matlab's files, and those of Harwell and Boeing."""
+    suffix = _stem(name).rpartition(".")[2]
+    if suffix == "mat":
+        return ": pass an array of scipy.io.loadmat"
+    if suffix in ("hb", "rb") or (
+        len(suffix) == 3 and suffix[0] in "rcp" and suffix[1] in "suhz" and suffix[2] in "ae"
+    ):
+        return ": pass scipy.io.hb_read(path), or convert it to Matrix Market"
+    return ""
 
 
 def read_blocks(
@@ -199,6 +211,11 @@ def is_read_in_blocks(name: str) -> bool:
 def _first_line(stream: TextStream) -> bytes:
     """Returns the first line that is not blank, and leaves it in the stream."""
     while (line := stream.peek()) is not None:
+        if line.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+            kind = "UTF-8 with a byte order mark" if line.startswith(b"\xef") else "UTF-16"
+            raise stream.error(
+                None, f"expected plain ASCII or UTF-8, but got {kind}: save the file as UTF-8 without one"
+            )
         if line.strip():
             return line
         stream.line()

@@ -247,7 +247,9 @@ def _row_error(
             return stream.error(line, f"expected an integer from {range_}, but got {shown(word)}{where}")
         case _:
             noun = "an integer" if kind == "integer" else "a number"
-            return stream.error(line, f"expected {noun}, but got {shown(word)}{where}")
+            is_frostt = rows.comment == "#" and word[-1:] in b"ij"
+            hint = ": .tns files have real values; complex ones stand in .ttx and .mtx files" if is_frostt else ""
+            return stream.error(line, f"expected {noun}, but got {shown(word)}{where}{hint}")
 
 
 def _line_rule(rows: TextRows) -> str:
