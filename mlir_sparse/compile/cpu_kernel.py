@@ -44,7 +44,6 @@ else:
 __all__ = ["Kernel"]
 
 Value = np.ndarray[Any, Any] | SparseTensor
-_Types = tuple[TensorType, ...]
 
 
 class Kernel(PortableKernel):
@@ -66,10 +65,10 @@ class Kernel(PortableKernel):
         self.parameters = tensors_given(spec.assignment)
         self._inputs = spec.assignment.inputs  # with what calls make
         self._has_vectors = self._inputs != self.parameters
-        self._builds: dict[tuple[_Types, Rewriting | None], Build] = {}
+        self._builds: dict[tuple[tuple[TensorType, ...], Rewriting | None], Build] = {}
         self._lock = Lock()
         self._plans = StatementPlans(spec, settings)
-        self._taken: dict[_Types, Rewriting | None] = {}  # the plans of the variants that were called
+        self._taken: dict[tuple[TensorType, ...], Rewriting | None] = {}  # the plans of the variants that were called
         # The function of the last call, which is tried first: it returns None for operands that do not fit.
         self._last: DirectCall | None = None
 
@@ -293,7 +292,7 @@ class Kernel(PortableKernel):
             runtime.compute(build.executable, computing, build.identity, values, extents, target)
         return target
 
-    def _build_for(self, types: _Types, rewriting: Rewriting | None = None) -> Build:
+    def _build_for(self, types: tuple[TensorType, ...], rewriting: Rewriting | None = None) -> Build:
         key = types, rewriting
         with self._lock:
             self._taken[types] = rewriting
