@@ -46,13 +46,11 @@ else:
             "tensor.printed_tensor": ("describe_tensor",),
         },
     )
-    DTypeLike = in_hints("numpy.typing", "DTypeLike")
-    Drawing = in_hints("mlir_sparse.tensor.draw.drawing", "Drawing")
+    DTypeLike, Drawing = in_hints("numpy.typing", "DTypeLike"), in_hints("mlir_sparse.tensor.draw.drawing", "Drawing")
 
 __all__ = ["SparseTensor"]
 
-_FEW = 1 << 12
-"""So many entries are written by one call of NumPy's: what a loop of its own saves is less than its call takes."""
+_FEW = 1 << 12  # entries that one call of NumPy's writes: what a loop of its own saves is less than its call takes
 
 
 class SparseTensor(LibraryMethods):
