@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,3 +276,31 @@ threads += [threading.Thread(target=forks) for _ in range(2)]
 print(len(failed) > 2, set(failed))
 """
     assert printed(code) == "True {0}"
+
+
+def _late_imports(node: ast.AST, *, called: bool = False) -> Iterator[tuple[int, str]]:
+    """Yields modules of the package that functions import where forks do not wait, and the lines."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.With) and any("importing()" in ast.unparse(item) for item in child.items):
+            continue
+        if isinstance(child, ast.ImportFrom) and called and child.module and child.module.startswith("mlir_sparse"):
+            yield from (
+                (child.lineno, name) for name in (child.module, *(f"{child.module}.{a.name}" for a in child.names))
+            )
+        yield from _late_imports(child, called=called or isinstance(child, ast.FunctionDef | ast.Lambda))
+
+
+def test_forks_wait_for_all_imports_of_functions() -> None:
+    """A child forked while another thread imports a module waits for it for good, as it did to print notation."""
+    root = Path(ms.__file__).parent
+    known = set(printed(f"import mlir_sparse; {LOADED}").split())
+    modules = {".".join(path.relative_to(root.parent).with_suffix("").parts): path for path in root.rglob("*.py")}
+    late = [
+        f"{path.relative_to(root)}:{line}: {name}"
+        for module, path in modules.items()
+        # The command line and the compiler's process have no threads that fork.
+        if not module.startswith("mlir_sparse.tools.") and module != "mlir_sparse.pipeline.worker"
+        for line, name in _late_imports(ast.parse(path.read_text(encoding="utf-8")))
+        if name in modules and name not in known
+    ]
+    assert not late, "\n".join(late)

@@ -102,7 +102,7 @@ def _itself() -> list[Any]:
 STRANGERS: dict[str, tuple[Callable[[], Any], str]] = {
     "graph": (Graph, r"Graph of networkx: pass networkx\.to_scipy_sparse_array\(x\)"),
     "graphs": (lambda: [Graph(), Graph()], "list that holds Graph of networkx: pass networkx"),
-    "slow": (Slow, r"Slow of jax: pass \(x\.indices\.T, x\.data\)"),
+    "slow": (Slow, r"Slow of jax: pass jax\.experimental\.sparse\.BCOO\.fromdense\(x\.todense\(\)\)"),
     "refusing": (Refusing, r"Refusing of sparse: pass x\.to_scipy_sparse\(\)"),
     "quantity": (Measured, r"Measured, which means more than its numbers: pass numpy\.asarray\(x\)"),
     "subclass": (lambda: EYE.view(Subclass), "Subclass, which means more than its numbers"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from mlir_sparse.classes import dataclass
 from mlir_sparse.errors import BindingsError
 from mlir_sparse.process.first_use import import_at_first_call
-from mlir_sparse.process.forks import cached_property, no_fork
+from mlir_sparse.process.forks import cached_property, importing, no_fork
 from mlir_sparse.process.own_stack import deep_calls
 from mlir_sparse.process.settings import BINDINGS
 
@@ -122,8 +122,9 @@ def installed_bindings() -> Sequence[str]:
 
 def _fault(name: str) -> str:
     """Returns what bindings lack, found by this process or an earlier one; "" where kernels can be compiled."""
-    from mlir_sparse._mlir.kept_probes import kept_probe  # most processes have nothing to choose
-    from mlir_sparse._mlir.probe_process import probe_elsewhere
+    with importing():
+        from mlir_sparse._mlir.kept_probes import kept_probe  # most processes have nothing to choose
+        from mlir_sparse._mlir.probe_process import probe_elsewhere
 
     return (kept_probe(name) or probe_elsewhere(name)).missing
 
@@ -169,7 +170,8 @@ def _libraries(name: str) -> object:
     found = libraries_of(name)
     if found is None or found:
         return found
-    from mlir_sparse._mlir.kept_probes import kept_folders  # most bindings have libraries of their own
+    with importing():
+        from mlir_sparse._mlir.kept_probes import kept_folders  # most bindings have libraries of their own
 
     return libraries_in(kept_folders(name)) or os.urandom(8).hex()
 

@@ -24,6 +24,7 @@ from mlir_sparse.encoding.typed_literal import TypedValue
 from mlir_sparse.encoding.unsupported_by_dialect import foreign_reason, is_native
 from mlir_sparse.encoding.verify import Draft, checked_levels, checked_slices, first_fault
 from mlir_sparse.errors import EncodingError, RankError, UnsupportedError
+from mlir_sparse.process.forks import importing
 from mlir_sparse.text.shown_text import PrintedValue
 
 __all__ = ["ATTRIBUTE", "Encoding"]
@@ -359,8 +360,7 @@ class Encoding(PrintedValue):
         """Returns the attribute as an `ir.Attribute` of MLIR's bindings, in the Context that the caller is in.
 
         Raises:
-            OperandError: outside of a Context.
-            UnsupportedError: for an encoding that the dialect lacks.
+            OperandError, UnsupportedError: outside of a Context; for an encoding that the dialect lacks.
         """
         return attribute_of(self.mlir_text())
 
@@ -375,8 +375,8 @@ class Encoding(PrintedValue):
         Traceback (most recent call last):
         mlir_sparse.errors.OperandError: expected an attribute #sparse_tensor.encoding<...> ..., but got str: CSR
         """
-        from mlir_sparse.encoding.encoding_parser import parse_encoding  # it stands on this module
-
+        with importing():
+            from mlir_sparse.encoding.encoding_parser import parse_encoding  # it stands on this module
         return parse_encoding(text_of_object(attribute, ATTRIBUTE, "an attribute"))
 
     def mlir_text(self) -> str:

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, cast
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation.binary_op import BinaryOp
+from mlir_sparse.process.first_use import import_at_first_call
 from mlir_sparse.text.shown_text import PrintedValue
 from mlir_sparse.text.source_text import Source, Span
 
 if TYPE_CHECKING:
+    from mlir_sparse.notation.notation_printer import to_text
     from mlir_sparse.notation.operator import Monoid, Operator
+else:
+    import_at_first_call(__name__, {"notation.notation_printer": ("to_text",)})  # which imports the nodes
 
 __all__ = [
     "Access",
@@ -50,8 +54,6 @@ class _Printed(PrintedValue):
     _hash: int
 
     def __str__(self) -> str:
-        from mlir_sparse.notation.notation_printer import to_text  # it imports the nodes
-
         return to_text(cast("Assignment | Expr | Range | Subscript", self))
 
 
@@ -231,10 +233,7 @@ class Apply(_Printed):
 
 @dataclass(frozen=True, slots=True)
 class Fold(_Printed):
-    """A reduction of stored entries by a monoid: `f(j : A(i,j))`; missing entries do not count.
-
-    Over no variables it gives each entry itself, and the identity where there is no entry.
-    """
+    """A reduction of stored entries by a monoid: `f(j : A(i,j))`; over no variables each entry, or the identity."""
 
     monoid: Monoid
     indices: tuple[IndexVar, ...]

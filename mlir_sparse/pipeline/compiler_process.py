@@ -31,7 +31,7 @@ from mlir_sparse.pipeline.process_messages import (
 )
 from mlir_sparse.process import settings
 from mlir_sparse.process.compiler_interpreter import command, environment, interpreter
-from mlir_sparse.process.forks import Lock, no_fork
+from mlir_sparse.process.forks import Lock, importing, no_fork
 from mlir_sparse.process.progress import progress
 from mlir_sparse.process.start_process import WRONG_PYTHON
 from mlir_sparse.program.loop_form import NestLoops
@@ -218,7 +218,8 @@ def _outcome(request: PassRequest, kernel: str, meanwhile: Callable[[], object] 
         return outcome
     if isinstance(outcome, PassOutcome) and outcome.refusal:
         raise UnsupportedError(outcome.refusal)
-    from mlir_sparse.pipeline.reproducer import write_reproducer  # what most processes never need
+    with importing():
+        from mlir_sparse.pipeline.reproducer import write_reproducer  # what most processes never need
 
     reproducer = write_reproducer(request.module, request.pipeline, kernel, request.functions)
     if isinstance(outcome, str):

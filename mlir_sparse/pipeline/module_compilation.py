@@ -9,6 +9,7 @@ from mlir_sparse.pipeline.compiler_process import answer_of
 from mlir_sparse.pipeline.pass_values import Pipeline
 from mlir_sparse.pipeline.process_messages import DeclaredFunction, Diagnostic, ModuleOutcome, ModuleRequest
 from mlir_sparse.pipeline.reproducer import write_reproducer
+from mlir_sparse.process.forks import importing
 from mlir_sparse.text.listed_words import listed
 from mlir_sparse.text.source_text import Source, Span
 
@@ -80,7 +81,8 @@ def invalid_module(source: Source, diagnostics: Sequence[Diagnostic]) -> ModuleE
 
 def _older_spellings(source: Source) -> str | None:
     """Returns what to do about spellings of older releases in a module; None where it has none."""
-    from mlir_sparse.migration import migrated  # for this message alone
+    with importing():
+        from mlir_sparse.migration import migrated  # for this message alone
 
     try:
         found = migrated(source.text, source.name)

@@ -18,6 +18,7 @@ from mlir_sparse.errors import UnsupportedError
 from mlir_sparse.notation import Access, IndexVar
 from mlir_sparse.plan.order.co_iteration import Product, products
 from mlir_sparse.plan.order.storage_choice import is_sparse, level_variables, with_dense_root
+from mlir_sparse.process.forks import importing
 from mlir_sparse.program.steps import Conversion
 from mlir_sparse.spec import KernelSpec
 
@@ -85,7 +86,8 @@ def _may_turn(product: Product, types: Mapping[str, TensorType]) -> bool:
 
 def _converted(spec: KernelSpec) -> dict[str, TensorType]:
     """Returns the types that the plan converts operands to, by their names."""
-    from mlir_sparse.plan.planner import plan  # most kernels are stored and planned by nobody
+    with importing():
+        from mlir_sparse.plan.planner import plan  # most kernels are stored and planned by nobody
 
     try:
         program = plan(spec)

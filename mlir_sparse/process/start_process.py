@@ -8,7 +8,6 @@ folders first, and from those of the parent's path that are left only where no o
 import importlib
 import importlib.util
 import json
-import resource
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -93,6 +92,8 @@ def main() -> None:
 
 def _on_full_stack(work: Callable[[], object]) -> None:
     """Runs work on a thread of its own where `ulimit -s` leaves this one less than MLIR takes."""
+    import resource  # by the compiler's process alone: a user may have a file of that name beside the program
+
     limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
     if limit == resource.RLIM_INFINITY or limit >= _STACK:
         work()

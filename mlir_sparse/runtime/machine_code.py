@@ -61,7 +61,8 @@ def kept_machine(code: bytes, names: Sequence[str]) -> Machine:
     """
     if not is_module(code):
         return LoadedObject(code, names)
-    from mlir_sparse.runtime.jit import CompiledModule  # it loads MLIR
+    with importing():
+        from mlir_sparse.runtime.jit import CompiledModule  # it loads MLIR
 
     return CompiledModule(code, names)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlir_sparse.process.first_use import in_hints
+from mlir_sparse.process.forks import importing
 from mlir_sparse.tensor.python_operators import Operators, given_once, perform
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class ArrayMethods(Operators):
         >>> A.with_values([5.0, 7.0]).to_numpy().tolist()
         [[0.0, 5.0], [7.0, 0.0]]
         """
-        from mlir_sparse.tensor.other_values import with_values  # imports this class's tensors
+        with importing():
+            from mlir_sparse.tensor.other_values import with_values  # imports this class's tensors
 
         return with_values(self, values)  # type: ignore[arg-type]
 

@@ -16,6 +16,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import OperandError, RankError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.process.first_use import import_at_first_call, in_hints
+from mlir_sparse.process.forks import importing
 from mlir_sparse.process.progress import progress_of_many
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.dense_arrays import array_of
@@ -101,7 +102,8 @@ def tensor(
     [[0.0, 4.0], [0.0, 0.0], [2.0, 0.0]]
     """
     if fill_value is not None:
-        from mlir_sparse.tensor.create_filled import tensor_with_fill  # imports this module, and few need it
+        with importing():
+            from mlir_sparse.tensor.create_filled import tensor_with_fill  # imports this module, and few need it
 
         asked_for = {"shape": shape, "sum_duplicates": sum_duplicates, "drop_zeros": drop_zeros, "prune": prune}
         return tensor_with_fill(source, encoding, fill_value, dtype, asked_for, parameters)  # type: ignore[no-any-return]
@@ -118,11 +120,13 @@ def tensor(
     if type(source) is tuple and len(source) == 2:  # of no library: to ask takes as long as to store a few entries
         return _from_pair(source, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if is_torch_sparse(source):
-        from mlir_sparse.tensor.create_foreign import tensor_of_torch  # imports this module
+        with importing():
+            from mlir_sparse.tensor.create_foreign import tensor_of_torch  # imports this module
 
         return tensor_of_torch(source, as_it_is, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if (neighbour := neighbour_of(source)) is not None:
-        from mlir_sparse.tensor.create_foreign import tensor_of_neighbour  # imports this module
+        with importing():
+            from mlir_sparse.tensor.create_foreign import tensor_of_neighbour  # imports this module
 
         asked = Asked(encoding, shape, dtype, sum_duplicates, parameters)
         return tensor_of_neighbour(neighbour, source, as_it_is, asked)  # type: ignore[no-any-return]
@@ -136,7 +140,8 @@ def tensor(
         encoding = "NV_24"
     source, asked = as_host(source), Asked(encoding, shape, dtype, sum_duplicates, parameters)
     if is_scipy(source):
-        from mlir_sparse.tensor.create_foreign import tensor_of_scipy  # imports this module
+        with importing():
+            from mlir_sparse.tensor.create_foreign import tensor_of_scipy  # imports this module
 
         return tensor_of_scipy(source, as_it_is, asked)
     if isinstance(source, tuple) and len(source) == 2:

@@ -15,6 +15,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import DenseCopyWarning, OperandError, StorageError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
 from mlir_sparse.process.first_use import import_at_first_call, in_hints
+from mlir_sparse.process.forks import importing
 from mlir_sparse.tensor.batch_and_slice_parts import is_plain, plain_encoding
 from mlir_sparse.tensor.borders.scipy_callers import caller, is_large_copy, left_to_the_tensor
 from mlir_sparse.tensor.buffer_arrays import Casting
@@ -214,7 +215,8 @@ class FilledTensor(FilledMethods):
         if where == "cpu" and not options:
             return self
         if where == "pydata" and not options:
-            from mlir_sparse.tensor.borders.pydata_sparse import pydata_of  # what most tensors never need
+            with importing():
+                from mlir_sparse.tensor.borders.pydata_sparse import pydata_of  # what most tensors never need
 
             return pydata_of(self._stored, self._fill)
         raise no_fill(
@@ -249,7 +251,8 @@ class FilledTensor(FilledMethods):
         return str(self._stored).replace("SparseTensor", self._head(), 1)
 
     def _repr_html_(self) -> str:
-        from mlir_sparse.tensor.draw.tensor_html import tensor_html  # what most tensors never need
+        with importing():
+            from mlir_sparse.tensor.draw.tensor_html import tensor_html  # what most tensors never need
 
         return tensor_html(self._stored, fill=str(self._fill))
 

@@ -14,6 +14,7 @@ from mlir_sparse.encoding.buffer_layout import buffer_places
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import StorageError
 from mlir_sparse.process.first_use import in_hints
+from mlir_sparse.process.forks import importing
 
 if TYPE_CHECKING:
     from mlir_sparse.tensor.draw.drawing import Drawing
@@ -116,7 +117,8 @@ class LevelStorage:
                                                 │     │  │
         values                                  2     3  4
         """
-        from mlir_sparse.tensor.draw.draw import draw_storage  # draw imports this module
+        with importing():
+            from mlir_sparse.tensor.draw.draw import draw_storage  # draw imports this module
 
         return draw_storage(self, columns)
 

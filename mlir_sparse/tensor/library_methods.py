@@ -10,6 +10,7 @@ import numpy as np
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import DenseCopyWarning, RankError, StorageError
 from mlir_sparse.process.first_use import in_hints
+from mlir_sparse.process.forks import importing
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.borders.scipy_callers import WAY_OUT, caller, is_large_copy, left_to_the_tensor
@@ -126,7 +127,8 @@ class LibraryMethods(ArrayMethods):
     @property
     def format(self) -> str:
         """Returns SciPy's name of the storage: `csr`, `csc`, `bsr`, `dia`, or `coo` for any other."""
-        from mlir_sparse.tensor.borders.scipy_sparse import format_of
+        with importing():
+            from mlir_sparse.tensor.borders.scipy_sparse import format_of
 
         return format_of(self)  # type: ignore[arg-type]
 
@@ -177,7 +179,8 @@ class LibraryMethods(ArrayMethods):
         return self._turned("coo")
 
     def _turned(self, kind: str) -> Any:
-        from mlir_sparse.tensor.borders.scipy_sparse import turned_to_scipy  # SciPy is optional
+        with importing():
+            from mlir_sparse.tensor.borders.scipy_sparse import turned_to_scipy  # SciPy is optional
 
         return turned_to_scipy(self, kind)  # type: ignore[arg-type]
 
@@ -240,7 +243,8 @@ class LibraryMethods(ArrayMethods):
         Raises:
             DTypeError: for element types that SciPy lacks (f16 and bf16).
         """
-        from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
+        with importing():
+            from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
 
         return to_scipy(self._plain())
 
@@ -253,7 +257,8 @@ class LibraryMethods(ArrayMethods):
         Raises:
             MissingPackageError: without PyTorch.
         """
-        from mlir_sparse.tensor.borders.torch_sparse import to_torch  # PyTorch is optional
+        with importing():
+            from mlir_sparse.tensor.borders.torch_sparse import to_torch  # PyTorch is optional
 
         return to_torch(self._plain())
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from mlir_sparse.tensor.convert.coordinates_of import count_entries, expand_dims
     from mlir_sparse.tensor.dense_entries import dense_of_listed
     from mlir_sparse.tensor.draw.drawing import Drawing
+    from mlir_sparse.tensor.draw.spy import spy
+    from mlir_sparse.tensor.draw.tensor_html import tensor_html
     from mlir_sparse.tensor.drop_entries import structured_level
     from mlir_sparse.tensor.printed_tensor import describe_tensor
 else:
@@ -42,6 +44,8 @@ else:
         {
             "tensor.convert.coordinates_of": ("count_entries", "expand_dims"),
             "tensor.dense_entries": ("dense_of_listed",),
+            "tensor.draw.spy": ("spy",),
+            "tensor.draw.tensor_html": ("tensor_html",),
             "tensor.drop_entries": ("structured_level",),
             "tensor.printed_tensor": ("describe_tensor",),
         },
@@ -291,8 +295,6 @@ class SparseTensor(LibraryMethods):
         ·█
         █·
         """
-        from mlir_sparse.tensor.draw.spy import spy  # what most tensors never need
-
         return spy(self, pixels)
 
     def convert(
@@ -384,8 +386,6 @@ class SparseTensor(LibraryMethods):
 
     def _repr_html_(self) -> str:
         """Returns type, storage and sizes as a table for notebooks, and where the entries are."""
-        from mlir_sparse.tensor.draw.tensor_html import tensor_html
-
         return tensor_html(self)
 
 

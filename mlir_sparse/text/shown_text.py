@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlir_sparse.process.forks import importing
+
 __all__ = ["PrintedValue", "ShownText"]
 
 
 def _html(text: str) -> str:
-    from mlir_sparse.text.html_table import html_text  # for notebooks only
+    with importing():
+        from mlir_sparse.text.html_table import html_text  # for notebooks only
 
     return html_text(text)
 

@@ -13,6 +13,7 @@ from mlir_sparse.pipeline.opt_options import OptOptions
 from mlir_sparse.pipeline.pass_values import pass_items
 from mlir_sparse.pipeline.reproducer import write_reproducer
 from mlir_sparse.process.child_process import in_child
+from mlir_sparse.process.forks import importing
 from mlir_sparse.text.given_arguments import several_of, text_of
 from mlir_sparse.text.module_text import decoded_module
 
@@ -67,7 +68,8 @@ def opt(source: Any, passes: str | Sequence[str]) -> str:
 
 def _transformed(content: bytes, name: str, items: Sequence[str]) -> str | SparseError:
     """Returns the text after passes, or the error to raise."""
-    from mlir_sparse.pipeline.transform_module import nested, transform  # loads MLIR: in the fork alone
+    with importing():
+        from mlir_sparse.pipeline.transform_module import nested, transform  # loads MLIR: in the fork alone
 
     out, said = io.StringIO(), io.StringIO()
     try:

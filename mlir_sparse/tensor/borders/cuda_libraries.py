@@ -12,6 +12,7 @@ from mlir_sparse.dtypes import WIDE_TYPES
 from mlir_sparse.encoding import encoding as as_encoding
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import MissingPackageError, UnsupportedError
+from mlir_sparse.process.forks import importing
 from mlir_sparse.tensor.borders.foreign_arrays import is_torch_sparse
 from mlir_sparse.tensor.convert.convert import same_formats
 from mlir_sparse.tensor.device_tensor import DeviceTensor
@@ -41,7 +42,8 @@ def tensor_of(source: Any) -> DeviceTensor:
 
 
 def _of_torch(source: Any) -> DeviceTensor:
-    from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding  # for tensors of PyTorch only
+    with importing():
+        from mlir_sparse.tensor.borders.torch_sparse import default_torch_encoding  # for tensors of PyTorch only
 
     kind = default_torch_encoding(source, anywhere=True)
     layout, shape = str(source.layout), tuple(source.shape)

@@ -17,6 +17,7 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import outermost_block
 from mlir_sparse.errors import OperandError, UnsupportedError
 from mlir_sparse.process.available_memory import check_fits
+from mlir_sparse.process.forks import importing
 from mlir_sparse.tensor.create import from_entries
 from mlir_sparse.tensor.files.coordinate_counts import CoordinateCounts
 from mlir_sparse.tensor.files.npz import write_npz
@@ -155,7 +156,8 @@ class _Spill:
 
 def _shape_of_nothing(path: str, shape: Sequence[int] | None, index_base: int | None) -> tuple[int, ...]:
     """Returns the extents of a file that has no entries."""
-    from mlir_sparse.tensor.files.read_write import read
+    with importing():
+        from mlir_sparse.tensor.files.read_write import read
 
     return read(path, shape=shape, index_base=index_base).shape
 
