@@ -451,6 +451,31 @@ def test_alternatives_are_those_of_the_composed_statement() -> None:
     assert [str(one) for one in kernel.alternatives(A, x)] == [str(one) for one in found]
 
 
+def test_chosen_alternatives_take_defined_tensors() -> None:
+    """By the names of the statement that users wrote: those of the composed one are not theirs."""
+    rng = np.random.default_rng(0)
+    U, V, x = (rng.integers(-3, 4, shape).astype(float) for shape in ((900, 3), (900, 3), (900,)))
+    A, dense = low_rank(U=U, V=V), U @ V.T
+    kernel = ms.compile("y(i) = A(i,j) * x(j)", A=A, x=x)
+    plans = set()
+    for way in (*kernel.alternatives(), *kernel.alternatives(A, x)):
+        for chosen in (ms.compile(way), ms.compile(way, A=A, x=x), pickle.loads(pickle.dumps(ms.compile(way)))):
+            assert chosen.parameters == ("A", "x")
+            plans.add(chosen.ir("plan"))
+            np.testing.assert_array_equal(chosen(A, x), dense @ x)
+            np.testing.assert_array_equal(chosen(x=x, A=low_rank(U=V, V=U)), dense.T @ x)
+        out = np.empty(900)
+        assert ms.evaluate(way, A=A, x=x, out=out) is out
+        np.testing.assert_array_equal(out, dense @ x)
+        with pytest.raises(ms.OperandError, match="A with the definition that the kernel was compiled for, but got nd"):
+            ms.evaluate(way, A=dense, x=x)
+        with pytest.raises(ms.UnknownTensorError, match="expected data for tensor x, but got none"):
+            ms.compile(way, A=A)
+        with pytest.raises(ms.UnsupportedError, match="expected no optimize= with an alternative"):
+            ms.compile(way, optimize="off")
+    assert len(plans) == len(kernel.alternatives())
+
+
 UNEVEN: dict[str, Callable[[Any, Any, Any], Any]] = {
     "L(i,j) = D(i,j) + 1.0": lambda D, a, b: D + 1,
     "L(i,j) = 2.0 - D(i,j)": lambda D, a, b: 2 - D,

@@ -43,6 +43,9 @@ class CompiledKernel(ABC):
     that lacks a method refuses it by name.
     """
 
+    parameters: tuple[str, ...]
+    """The names of the operands, in the order in which the text first names them."""
+
     @abstractmethod
     def __call__(self, /, *operands: Any, out: Any = None, **named: Any) -> Result:
         """Computes the result.

@@ -131,6 +131,8 @@ def compile(
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
         options.refuse_with_alternative(semiring, optimize)
+        if text.compiled is not None:
+            return text.compiled(by_name(named, tensors), asked)  # type: ignore[no-any-return]
         statement, given = text.spec.assignment, by_name(named, tensors) or dict(text.spec.inputs)
         return _as_chosen(text, with_made_operands(statement, given, out), out, options)
     assignment, declared = _statement(text, by_name(named, tensors), semiring)
@@ -364,12 +366,10 @@ def evaluate(
         if kernel is not None:
             REPEATED.keep(key, kernel, by_data=False)
         return result
-    options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     if isinstance(text, Alternative):
-        options.refuse_with_alternative(semiring, optimize)
-        given = {name: operand_check.value_of(name, value) for name, value in by_name(named, tensors).items()}
-        given = with_made_operands(text.spec.assignment, given, out)
-        return _as_chosen(text, dict(given), out, options)._call(given, out if isinstance(out, np.ndarray) else None)
+        chosen = compile(text, tensors=given, **asked)
+        return chosen(*[given[name] for name in chosen.parameters], out=out if isinstance(out, np.ndarray) else None)
+    options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     assignment, given = _statement(text, given, semiring)
     if isinstance(assignment, Assignment):
         given = with_made_operands(assignment, given, out)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from typing import Any
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.notation import Assignment
@@ -22,12 +24,15 @@ class Alternative:
         nanoseconds: the time of a call on one thread, by estimate; None for what no rule knows, which has one way.
         nbytes: the bytes that its parts take, by estimate.
         rules: the rules that were used; none for the statement as it is written.
+        compiled: compiles the way for operands by name and options, where users name other operands than the statement
+            has: it is composed of definitions; None where it is theirs.
     """
 
     spec: KernelSpec
     nanoseconds: float | None
     nbytes: float
     rules: tuple[str, ...] = ()
+    compiled: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_as_written(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -28,7 +29,7 @@ from mlir_sparse.compile.repeated_calls import RepeatedCalls
 from mlir_sparse.encoding import TensorType
 from mlir_sparse.errors import CoordinatesError, OperandError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, tensors_given
-from mlir_sparse.spec import Alternative, bind_parameters, how_to_pass, in_order
+from mlir_sparse.spec import Alternative, Alternatives, bind_parameters, how_to_pass, in_order
 from mlir_sparse.tensor import FilledTensor
 from mlir_sparse.text.shortened import shortened
 from mlir_sparse.text.shown_text import ShownText
@@ -50,6 +51,7 @@ class ComposedKernel(CompiledKernel):
         signatures: by name, those of the defined tensors.
         by_selections: compiles the statement for operands by name without gathers, which refuse rows without an entry.
         written: the statement as the user wrote it.
+        compile_text: compiles one that reads data.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class ComposedKernel(CompiledKernel):
         signatures: Mapping[str, Signature],
         by_selections: Callable[..., ComposedKernel],
         written: Assignment | Comprehension,
+        compile_text: Callable[..., CompiledKernel],
     ) -> None:
+        self._compile_text = compile_text
         self._composed = call
         self._written = written
         self.kernel = kernel
@@ -192,12 +196,29 @@ class ComposedKernel(CompiledKernel):
     def alternatives(self, /, *operands: Any, **named: Any) -> tuple[Alternative, ...]:
         """Returns the ways to compute the composed statement; see `Kernel.alternatives`.
 
+        `compile` and `evaluate` take one with the operands of this kernel, defined tensors among them.
+
         Raises:
             UnsupportedError: for several statements, which have none.
         """
         if not isinstance(self.kernel, Kernel):
             raise UnsupportedError(f"expected a kernel of one statement to have alternatives, but got {self!r}")
-        return self.kernel.alternatives(**self._operands(operands, named) if operands or named else {})
+        found = self.kernel.alternatives(**self._operands(operands, named) if operands or named else {})
+        return Alternatives([replace(way, compiled=partial(self._chosen, way)) for way in found])
+
+    def _chosen(self, way: Alternative, given: Mapping[str, Any], asked: Mapping[str, Any]) -> ComposedKernel:
+        """Returns the kernel that computes the composed statement in a way.
+
+        Args:
+            way: the way.
+            given: the operands, by the names of the statement as it was written; none for those of this kernel.
+            asked: the other arguments of `compile`.
+        """
+        check_options(asked)
+        operands = passed(self._operands((), given)) if given else {}
+        kernel = self._compile_text(way, **self._composed.options(asked), **operands)
+        call, again = self._composed, self._by_selections
+        return ComposedKernel(call, kernel, self._signatures, again, self._written, self._compile_text)
 
     @property
     def output(self) -> TensorType | tuple[TensorType, ...]:
@@ -352,4 +373,4 @@ def _kernel(
     # No data are kept with the kernel: it gets those of a call.
     again = partial(compile_composed, parse, compile_text, text, gathers=False, options=options)
     operators = {name: value for name, value in given.items() if isinstance(value, Operator | Monoid)}
-    return ComposedKernel(call, kernel, signatures, again, parse(text, **operators))
+    return ComposedKernel(call, kernel, signatures, again, parse(text, **operators), compile_text)
