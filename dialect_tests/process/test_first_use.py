@@ -66,7 +66,6 @@ RARE = (
     "mlir_sparse.tensor.files",
     "mlir_sparse.tensor.sketch_of",
     "mlir_sparse.tensor.storage_fault_messages",
-    "mlir_sparse.text.html_table",
 )
 # Of the standard library: each takes a millisecond or more, and few programs need it of us.
 RARE_LIBRARIES = (

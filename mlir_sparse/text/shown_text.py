@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlir_sparse.process.forks import importing
+from mlir_sparse.text.html_table import html_text
 
 __all__ = ["PrintedValue", "ShownText"]
-
-
-def _html(text: str) -> str:
-    with importing():
-        from mlir_sparse.text.html_table import html_text  # for notebooks only
-
-    return html_text(text)
 
 
 class ShownText(str):
@@ -28,7 +21,7 @@ class ShownText(str):
 
     def _repr_html_(self) -> str:
         """Returns the text as HTML, for notebooks."""
-        return _html(str(self))
+        return html_text(str(self))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Prints the text, in IPython."""
@@ -45,4 +38,4 @@ class PrintedValue:
 
     def _repr_html_(self) -> str:
         """Returns the value as HTML, for notebooks."""
-        return _html(str(self))
+        return html_text(str(self))
