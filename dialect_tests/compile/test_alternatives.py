@@ -117,6 +117,8 @@ def test_what_an_alternative_has_decided_is_refused(operands: dict[str, Any]) ->
                 call(best, **operands, **options)
     with pytest.raises(ms.UnknownTensorError):
         ms.evaluate(best, A=operands["A"])
+    with pytest.raises(ms.UnknownTensorError, match="expected data for tensor A, but got none: pass A="):
+        ms.evaluate(best)
     assert ms.compile(best, **operands, schedule="lanes=0", threads=1).threads == 1
 
 

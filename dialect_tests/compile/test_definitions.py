@@ -471,6 +471,8 @@ def test_chosen_alternatives_take_defined_tensors() -> None:
             ms.evaluate(way, A=dense, x=x)
         with pytest.raises(ms.UnknownTensorError, match="expected data for tensor x, but got none"):
             ms.compile(way, A=A)
+        with pytest.raises(ms.UnknownTensorError, match="expected data for tensor A, but got none"):
+            ms.evaluate(way)
         with pytest.raises(ms.UnsupportedError, match="expected no optimize= with an alternative"):
             ms.compile(way, optimize="off")
     assert len(plans) == len(kernel.alternatives())

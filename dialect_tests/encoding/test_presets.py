@@ -9,6 +9,7 @@ import pytest
 from dialect_tests.encoding import mlir_reference as mlir
 from mlir_sparse.encoding import PRESETS, DimSlice, TensorType, encoding
 from mlir_sparse.encoding.encoding_parser import parse_encoding
+from mlir_sparse.encoding.presets import find_preset
 from mlir_sparse.errors import EncodingError, EncodingSyntaxError, OperandError, RankError, UnknownPresetError
 
 # As in the dialect's documentation and in its tests.
@@ -210,3 +211,8 @@ def outcome_of(block: object) -> str:
 def test_presets_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(PRESETS)) == PRESETS
     assert pickle.loads(pickle.dumps(PRESETS["BSR"])) is PRESETS["BSR"]
+    mixed = find_preset("DenseCompressedCompressed")[0]  # of no table
+    again = pickle.loads(pickle.dumps(mixed))
+    assert again.name == mixed.name
+    options = mixed.options({}, ())
+    assert again.build(3, options) == mixed.build(3, options) == encoding(mixed.name)

@@ -368,7 +368,8 @@ def evaluate(
         return result
     if isinstance(text, Alternative):
         chosen = compile(text, tensors=given, **asked)
-        return chosen(*[given[name] for name in chosen.parameters], out=out if isinstance(out, np.ndarray) else None)
+        operands = [given[name] for name in chosen.parameters if name in given]  # all, or none, which it refuses
+        return chosen(*operands, out=out if isinstance(out, np.ndarray) else None)
     options = CompileOptions.of(target, via, schedule, threads, deterministic, optimize)
     assignment, given = _statement(text, given, semiring)
     if isinstance(assignment, Assignment):

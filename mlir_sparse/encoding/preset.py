@@ -123,6 +123,6 @@ class Preset:
 
 
 def _named(name: str) -> Preset:
-    from mlir_sparse.encoding.presets import PRESETS  # which this module makes
+    from mlir_sparse.encoding.presets import find_preset  # which this module makes
 
-    return PRESETS[name]
+    return find_preset(name)[0]
