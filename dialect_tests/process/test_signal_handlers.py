@@ -57,6 +57,37 @@ def test_handlers_are_as_they_were_after_the_block(heard: list[int]) -> None:
     assert heard == []
 
 
+def test_a_lock_that_an_interrupt_came_with_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may be raised behind the call that takes it, or behind the next one."""
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    class Taken:
+        def __init__(self, lock: Any) -> None:
+            self._is_owned, self.release, self._acquire = lock._is_owned, lock.release, lock.acquire
+
+        def acquire(self) -> None:
+            self._acquire()
+            interrupted()
+
+    for late in (False, True):
+        lock = Lock()
+        inner = lock._lock
+        with monkeypatch.context() as patch:
+            if late:
+                patch.setattr(threading, "get_ident", interrupted)
+            else:
+                patch.setattr(lock, "_lock", Taken(inner))
+            with pytest.raises(KeyboardInterrupt), lock:
+                raise AssertionError("entered")
+        entered: list[bool] = []
+        thread = threading.Thread(target=lambda inner=inner, entered=entered: entered.append(inner.acquire(timeout=5)))
+        thread.start()
+        thread.join()
+        assert entered == [True]
+
+
 def test_a_lock_is_refused_to_the_thread_that_has_it() -> None:
     lock = Lock()
     with lock:

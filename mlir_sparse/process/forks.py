@@ -44,14 +44,20 @@ class Lock:
         return self._owner is not None
 
     def __enter__(self) -> None:
-        self._lock.acquire()
-        if self._owner is not None:  # this thread: a signal handler or a finalizer, which would wait for itself
-            self._lock.release()
-            raise UnsupportedError(
-                "expected a signal handler or finalizer to do nothing that the call it interrupted is in the middle "
-                "of, but got a second call of this thread: have it set a flag, or start a thread for what it computes"
-            )
-        self._owner = threading.get_ident()
+        try:
+            self._lock.acquire()
+            if self._owner is not None:  # this thread: a signal handler or a finalizer, which would wait for itself
+                self._lock.release()
+                raise UnsupportedError(
+                    "expected a signal handler or finalizer to do nothing that the call it interrupted is in the "
+                    "middle of, but got a second call of this thread: have it set a flag, or start a thread for what "
+                    "it computes"
+                )
+            self._owner = threading.get_ident()
+        except BaseException:  # Ctrl-C: also between two of these lines, where others would wait for good
+            if self._owner is None and self._lock._is_owned():  # type: ignore[attr-defined]
+                self._lock.release()
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         # Release the lock that was entered: in a child that is not the current one.
