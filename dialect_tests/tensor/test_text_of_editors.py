@@ -33,7 +33,7 @@ def test_byte_order_marks_are_refused_by_name(tmp_path: Path, suffix: str, text:
         ms.read(path)
 
 
-@pytest.mark.parametrize(("suffix", "way_out"), [("mat", "scipy.io.loadmat"), ("rua", "hb_read"), ("rb", "hb_read")])
+@pytest.mark.parametrize(("suffix", "way_out"), [("mat", "scipy.io.loadmat"), ("rua", "hb_read"), ("rb", "Market")])
 def test_files_that_scipy_reads_are_refused_with_how(tmp_path: Path, suffix: str, way_out: str) -> None:
     path = tmp_path / f"a.{suffix}"
     path.write_text("title\n")

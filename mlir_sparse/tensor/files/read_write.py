@@ -157,11 +157,10 @@ def _way_out(name: str) -> str:
     suffix = _stem(name).rpartition(".")[2]
     if suffix == "mat":
         return ": pass an array of scipy.io.loadmat"
-    if suffix in ("hb", "rb") or (
-        len(suffix) == 3 and suffix[0] in "rcp" and suffix[1] in "suhz" and suffix[2] in "ae"
-    ):
+    if suffix == "hb" or (len(suffix) == 3 and suffix[0] in "rcp" and suffix[1] in "suhz" and suffix[2] in "ae"):
         return ": pass scipy.io.hb_read(path), or convert it to Matrix Market"
-    return ""
+    # SciPy takes the format of Rutherford and Boeing only where its head is written as in the older one.
+    return ": convert it to Matrix Market" if suffix == "rb" else ""
 
 
 def read_blocks(
