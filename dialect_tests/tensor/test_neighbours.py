@@ -215,6 +215,32 @@ def test_graphblas() -> None:
     same(ms.tensor(MATRIX) + ms.tensor(MATRIX).to("graphblas"), 2 * MATRIX)
 
 
+@pytest.mark.parametrize("storage", ["CSR", "CSC", "COO"])
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f4", "f8", "c8", "c16"])
+def test_graphblas_has_copies_of_each_storage(storage: str, dtype: str) -> None:
+    gb = package("graphblas")
+    dense = MATRIX.astype(dtype)
+    A = ms.tensor(dense, storage)
+    found = A.to("graphblas")
+    np.testing.assert_array_equal(found.to_dense(0), dense)
+    same(ms.tensor(found), dense)
+    A.storage.values[:] = 0
+    np.testing.assert_array_equal(found.to_dense(0), dense)
+    # Of values that are all equal GraphBLAS stores one.
+    same(
+        ms.tensor(gb.Matrix.from_coo([0, 1, 1], [1, 0, 2], np.ones((), dtype), nrows=2, ncols=3)),
+        [[0, 1, 0], [1, 0, 1]],
+    )
+
+
+def test_graphblas_of_elements_that_are_no_numbers() -> None:
+    gb = package("graphblas")
+    made = gb.Matrix(gb.dtypes.register_anonymous(np.dtype((np.float64, 2))), 3, 3)
+    made[1, 1] = [1.0, 2.0]
+    with pytest.raises(ms.DTypeError, match="expected numbers as elements of a Matrix"):
+        ms.tensor(made)
+
+
 def test_tensorflow() -> None:
     tf = package("tensorflow")
     same(twice(tf.sparse.from_dense(CUBE)), CUBE)

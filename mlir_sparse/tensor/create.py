@@ -36,9 +36,16 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from mlir_sparse.tensor.borders.known_classes import known_tensor
+    from mlir_sparse.tensor.create_foreign import tensor_of_neighbour, tensor_of_scipy, tensor_of_torch
 else:
     DTypeLike = in_hints("numpy.typing", "DTypeLike")
-    import_at_first_call(__name__, {"tensor.borders.known_classes": ("known_tensor",)})
+    import_at_first_call(
+        __name__,
+        {
+            "tensor.borders.known_classes": ("known_tensor",),
+            "tensor.create_foreign": ("tensor_of_neighbour", "tensor_of_scipy", "tensor_of_torch"),
+        },
+    )
 
 __all__ = ["Asked", "dense_source", "from_entries", "from_library", "tensor", "tensor_with_zeros", "wanted_encoding"]
 
@@ -120,14 +127,8 @@ def tensor(
     if type(source) is tuple and len(source) == 2:  # of no library: to ask takes as long as to store a few entries
         return _from_pair(source, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if is_torch_sparse(source):
-        with importing():
-            from mlir_sparse.tensor.create_foreign import tensor_of_torch  # imports this module
-
         return tensor_of_torch(source, as_it_is, Asked(encoding, shape, dtype, sum_duplicates, parameters))
     if (neighbour := neighbour_of(source)) is not None:
-        with importing():
-            from mlir_sparse.tensor.create_foreign import tensor_of_neighbour  # imports this module
-
         asked = Asked(encoding, shape, dtype, sum_duplicates, parameters)
         return tensor_of_neighbour(neighbour, source, as_it_is, asked)  # type: ignore[no-any-return]
     if isinstance(source, VirtualTensor):
@@ -140,9 +141,6 @@ def tensor(
         encoding = "NV_24"
     source, asked = as_host(source), Asked(encoding, shape, dtype, sum_duplicates, parameters)
     if is_scipy(source):
-        with importing():
-            from mlir_sparse.tensor.create_foreign import tensor_of_scipy  # imports this module
-
         return tensor_of_scipy(source, as_it_is, asked)
     if isinstance(source, tuple) and len(source) == 2:
         return _from_pair(source, asked)

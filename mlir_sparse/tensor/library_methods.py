@@ -9,8 +9,7 @@ import numpy as np
 
 from mlir_sparse.dtypes import numpy_dtype
 from mlir_sparse.errors import DenseCopyWarning, RankError, StorageError
-from mlir_sparse.process.first_use import in_hints
-from mlir_sparse.process.forks import importing
+from mlir_sparse.process.first_use import import_at_first_call, in_hints
 from mlir_sparse.tensor.array_methods import ArrayMethods
 from mlir_sparse.tensor.batch_and_slice_parts import plain_encoding
 from mlir_sparse.tensor.borders.scipy_callers import WAY_OUT, caller, is_large_copy, left_to_the_tensor
@@ -19,11 +18,22 @@ from mlir_sparse.tensor.python_operators import array_namespace
 if TYPE_CHECKING:
     from mlir_sparse.device import Device
     from mlir_sparse.encoding.encoding_value import Encoding
+    from mlir_sparse.tensor.borders.neighbours import made_for
+    from mlir_sparse.tensor.borders.scipy_sparse import format_of, to_scipy, turned_to_scipy
+    from mlir_sparse.tensor.borders.torch_sparse import to_torch
     from mlir_sparse.tensor.level_storage import Array
 else:
     Device = in_hints("mlir_sparse.device", "Device")
     Encoding = in_hints("mlir_sparse.encoding.encoding_value", "Encoding")
     Array = in_hints("mlir_sparse.tensor.level_storage", "Array")
+    import_at_first_call(
+        __name__,
+        {
+            "tensor.borders.neighbours": ("made_for",),
+            "tensor.borders.scipy_sparse": ("format_of", "to_scipy", "turned_to_scipy"),
+            "tensor.borders.torch_sparse": ("to_torch",),
+        },
+    )
 
 __all__ = ["LibraryMethods"]
 
@@ -127,9 +137,6 @@ class LibraryMethods(ArrayMethods):
     @property
     def format(self) -> str:
         """Returns SciPy's name of the storage: `csr`, `csc`, `bsr`, `dia`, or `coo` for any other."""
-        with importing():
-            from mlir_sparse.tensor.borders.scipy_sparse import format_of
-
         return format_of(self)  # type: ignore[arg-type]
 
     @property
@@ -179,9 +186,6 @@ class LibraryMethods(ArrayMethods):
         return self._turned("coo")
 
     def _turned(self, kind: str) -> Any:
-        with importing():
-            from mlir_sparse.tensor.borders.scipy_sparse import turned_to_scipy  # SciPy is optional
-
         return turned_to_scipy(self, kind)  # type: ignore[arg-type]
 
     def tobsr(self, blocksize: Any = None, copy: bool = False) -> Any:
@@ -243,9 +247,6 @@ class LibraryMethods(ArrayMethods):
         Raises:
             DTypeError: for element types that SciPy lacks (f16 and bf16).
         """
-        with importing():
-            from mlir_sparse.tensor.borders.scipy_sparse import to_scipy  # SciPy is optional
-
         return to_scipy(self._plain())
 
     def to_torch(self) -> Any:
@@ -257,9 +258,6 @@ class LibraryMethods(ArrayMethods):
         Raises:
             MissingPackageError: without PyTorch.
         """
-        with importing():
-            from mlir_sparse.tensor.borders.torch_sparse import to_torch  # PyTorch is optional
-
         return to_torch(self._plain())
 
     def _plain(self) -> Any:
@@ -300,8 +298,6 @@ class LibraryMethods(ArrayMethods):
         own = _OWN.get(where)
         if own is not None and not options:
             return getattr(self, own)()
-        from mlir_sparse.tensor.borders.neighbours import made_for
-
         return made_for(self._plain(), where, options)
 
     def _to_cpu(self) -> Any:

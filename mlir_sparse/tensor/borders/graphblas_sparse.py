@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlir_sparse.errors import RankError
+from mlir_sparse.errors import DTypeError, RankError
 from mlir_sparse.tensor.borders.foreign_parts import Entries, Given, Lines
 from mlir_sparse.tensor.borders.imported_library import imported, index_pair
 from mlir_sparse.tensor.borders.listed_entries import listed_entries
@@ -19,7 +19,13 @@ __all__ = ["graphblas_of", "graphblas_parts"]
 
 
 def graphblas_parts(source: Any) -> Given:
-    """Returns the arrays of a Matrix as CSR, of a Vector as SparseVector; entries that are absent become zeros."""
+    """Returns the arrays of a Matrix as CSR, of a Vector as SparseVector; entries that are absent become zeros.
+
+    Raises:
+        DTypeError: for elements that are arrays, or of a type that users define.
+    """
+    if source.dtype._is_udt:
+        raise DTypeError(f"expected numbers as elements of a {type(source).__name__}, but got {source.dtype.np_type}")
     if len(source.shape) == 1:
         coordinates, values = source.to_coo()
         return Entries(source.shape, _signed(coordinates)[np.newaxis], np.ascontiguousarray(values))
@@ -28,15 +34,30 @@ def graphblas_parts(source: Any) -> Given:
     if source.shape[0] > 1 << 31:  # more positions than memory has
         rows, columns, values = source.to_coo()
         return Entries(source.shape, (_signed(rows), _signed(columns)), values)
-    positions, coordinates, values = source.to_csr()
-    # Of values that are all equal GraphBLAS has one, which it gives as an array without steps.
-    stored = np.ascontiguousarray(values)
-    return Lines("CSR", source.shape, _signed(positions), _signed(coordinates), stored)
+    positions, coordinates, values = _rows(source)
+    return Lines("CSR", source.shape, _signed(positions), _signed(coordinates), values)
+
+
+def _rows(source: Any) -> tuple[Array, Array, Array]:
+    """Returns the arrays of a matrix by rows; of values that are all equal GraphBLAS has one."""
+    own = getattr(source, "ss", None)  # what SuiteSparse has beyond the standard, without `to_csr`'s views
+    if own is None:
+        positions, coordinates, values = source.to_csr()
+        return positions, coordinates, np.ascontiguousarray(values)
+    parts = own.export("csr", sort=True)
+    positions, coordinates, values = parts["indptr"], parts["col_indices"], parts["values"]
+    if parts["is_iso"]:
+        values = values.repeat(coordinates.size)
+    return positions, coordinates, values
 
 
 def _signed(indices: Array) -> Array:
     """Returns indices, which GraphBLAS keeps below 2^60, as signed numbers of the same bits."""
     return indices.view(np.int64) if indices.dtype == np.uint64 else indices
+
+
+def _unsigned(indices: Array) -> Array:
+    return indices.view(np.uint64) if indices.dtype == np.int64 else indices.astype(np.uint64)
 
 
 def graphblas_of(tensor: SparseTensor) -> Any:
@@ -56,7 +77,14 @@ def graphblas_of(tensor: SparseTensor) -> Any:
         coordinates, values = listed_entries(tensor)
         return graphblas.Matrix.from_coo(*coordinates, values, nrows=tensor.shape[0], ncols=tensor.shape[1])
     name, positions, coordinates = pair
-    values = tensor.storage.values
+    rows, columns = tensor.shape
+    arrays = _unsigned(positions), _unsigned(coordinates), tensor.storage.values
+    own = getattr(graphblas.Matrix, "ss", None)
+    if own is None:
+        kind = graphblas.Matrix
+        return kind.from_csr(*arrays, ncols=columns) if name == "CSR" else kind.from_csc(*arrays, nrows=rows)
+    # SuiteSparse copies the arrays; the standard's import also looks at each.
+    given = {"nrows": rows, "ncols": columns, "indptr": arrays[0], "values": arrays[2]}
     if name == "CSR":
-        return graphblas.Matrix.from_csr(positions, coordinates, values, ncols=tensor.shape[1])
-    return graphblas.Matrix.from_csc(positions, coordinates, values, nrows=tensor.shape[0])
+        return own.import_csr(**given, col_indices=arrays[1], sorted_cols=True)
+    return own.import_csc(**given, row_indices=arrays[1], sorted_rows=True)

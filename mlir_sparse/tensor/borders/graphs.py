@@ -37,14 +37,14 @@ def networkx_parts(source: Any) -> Entries:
     weights: list[Any] = []
     parallel = source.is_multigraph()
     for node, neighbours in source.adjacency():
+        tail = places[node]
         for neighbour, data in neighbours.items():
-            edges = data.values() if parallel else (data,)
-            for edge in edges:
-                tails.append(places[node])
-                heads.append(places[neighbour])
+            head = places[neighbour]
+            for edge in data.values() if parallel else (data,):
+                tails.append(tail)
+                heads.append(head)
                 weights.append(edge.get(_WEIGHT, 1))
-    names = list(places)
-    return _adjacency(len(places), np.array([tails, heads], np.int64).reshape(2, -1), weights, names)
+    return _adjacency(len(places), np.array((tails, heads), np.int64), weights, places)
 
 
 def igraph_parts(source: Any) -> Entries:
@@ -66,7 +66,8 @@ def _adjacency(count: int, ends: Array, weights: list[Any], names: Any) -> Entri
     plain = set(map(type, weights)) <= _PLAIN
     for at, weight in () if plain else enumerate(weights):
         if not isinstance(weight, int | float | complex | np.number | np.bool_):
-            tail, head = (names[int(end)] for end in ends[:, at])
+            nodes = list(names)
+            tail, head = (nodes[int(end)] for end in ends[:, at])
             raise OperandError(
                 f"expected a number as the weight of each edge, but got {weight!r} of edge ({tail!r}, {head!r})"
             )
@@ -77,7 +78,7 @@ def _adjacency(count: int, ends: Array, weights: list[Any], names: Any) -> Entri
     if values.dtype.kind == "O":
         raise OperandError("expected weights of 64 bits, but got an integer beyond: convert them to float")
     order = np.lexsort(ends[::-1])
-    return Entries((count, count), np.ascontiguousarray(ends[:, order]), values[order])
+    return Entries((count, count), ends.take(order, axis=1), values.take(order))
 
 
 def _edges(tensor: SparseTensor) -> tuple[Array, Array]:

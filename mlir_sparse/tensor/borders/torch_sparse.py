@@ -12,12 +12,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlir_sparse.encoding import encoding as as_encoding
+from mlir_sparse.encoding.derived_fact import fact_of
 from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.errors import CoordinatesError, MissingPackageError, OperandError, UnsupportedError
 from mlir_sparse.tensor.batch_levels import batch_depth
@@ -42,6 +42,7 @@ __all__ = [
     "torch_arrays",
 ]
 
+_INT64 = np.dtype(np.int64)
 _ROWS = {"torch.sparse_csr": "CSR", "torch.sparse_bsr": "BSR"}
 _MAKERS = {name: f"sparse_{name.lower()}_tensor" for name in ("CSR", "CSC", "BSR", "BSC")}
 _COLUMNS = {"torch.sparse_csc": "CSC", "torch.sparse_bsc": "BSC"}
@@ -226,7 +227,7 @@ def import_torch() -> Any:
     return torch
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _row_format(encoding: Encoding) -> tuple[str | None, tuple[int, int]]:
     """Returns the layout whose levels an encoding has, if there is one, and the size of its blocks."""
     ordered = encoding.is_ordered and all(kind.unique for kind in encoding.level_types)
@@ -255,7 +256,7 @@ def _rows_to_torch(torch: Any, tensor: SparseTensor, name: str, block: tuple[int
 
 def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
     dims, values = _entries(tensor)
-    indices = strided_tensor(torch, np.ascontiguousarray(side_by_side(dims), np.int64))
+    indices = strided_tensor(torch, np.ascontiguousarray(side_by_side(dims), _INT64))
     stored = strided_tensor(torch, values)
     entries = torch.sparse_coo_tensor(
         indices, stored, tensor.shape, is_coalesced=_is_coalesced(tensor.encoding), check_invariants=False
@@ -265,19 +266,20 @@ def _coo_to_torch(torch: Any, tensor: SparseTensor) -> Any:
 
 def _entries(tensor: SparseTensor) -> tuple[list[Array], Array]:
     """Returns coordinates by dimension, and values; the stored arrays where they have this form already."""
-    columns = [column for column in tensor.storage.coordinates if column is not None]
-    if _are_entries(tensor.encoding) and all(column.dtype == np.int64 for column in columns):
-        return columns, tensor.storage.values
+    if _are_entries(tensor.encoding):
+        columns = [column for column in tensor.storage.coordinates if column is not None and column.dtype == _INT64]
+        if len(columns) == tensor.ndim:
+            return columns, tensor.storage.values
     return expand_dims(tensor.storage, tensor.shape)
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _are_entries(encoding: Encoding) -> bool:
     """Returns whether an encoding's levels are one list of coordinates a dimension, as PyTorch's."""
     return same_formats(encoding, _coo_encoding(encoding.dim_rank, 0))
 
 
-@lru_cache(maxsize=256)
+@fact_of
 def _is_coalesced(encoding: Encoding) -> bool:
     """Returns whether entries are in row-major order, without repeats."""
     plain = encoding.is_permutation and encoding.level_order == tuple(range(encoding.dim_rank))
@@ -288,12 +290,24 @@ def strided_tensor(torch: Any, array: Array) -> Any:
     """Returns an array as a strided tensor on the same memory; PyTorch has no read-only tensors."""
     if array.dtype.isbuiltin != 1:  # no type of NumPy's own: exported as integers
         return strided_tensor(torch, array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
-    if array.flags.writeable and array.flags.c_contiguous:
+    if array.flags.c_contiguous and (open_to_writes := _writeable(array)) is not None:
         try:
-            return torch.from_numpy(array)  # in a third of the time that it takes by DLPack
+            return torch.from_numpy(open_to_writes)  # in a third of the time that it takes by DLPack
         except TypeError:
             pass  # a type that some versions take by DLPack alone
     try:
         return torch.from_dlpack(array)
     except BufferError:  # NumPy before 2.1 does not export read-only memory
         return torch.from_numpy(array.copy())
+
+
+def _writeable(array: Array) -> Array | None:
+    """Returns an array on the same memory that may be written to; None where the memory itself is read-only."""
+    if array.flags.writeable:
+        return array
+    view = array.view()
+    try:
+        view.flags.writeable = True
+    except ValueError:  # of a mapped file, for one
+        return None
+    return view
