@@ -25,6 +25,7 @@ PASSES_ALONE = {
         "flatten-rows",
         "fuse-fill",
         "join-segments",
+        "leapfrog-lists",
         "nontemporal-stores",
         "one-value",
         "prefetch-gathers",

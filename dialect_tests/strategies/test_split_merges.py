@@ -142,8 +142,8 @@ def test_it_says_which_merges_are_split() -> None:
 
 
 def test_it_says_why_merges_of_three_are_not() -> None:
-    said = said_by("split-merges", "C(i,j) = A(i,j) * B(i,j) * D(i,j)", "CSR", A="CSR", B="CSR", D="CSR")
-    assert said == ["j: more than two operands meet: of the ways that they do most are rare"]
+    said = said_by("split-merges", "C(i,j) = (A(i,j) + B(i,j)) * D(i,j)", "CSR", A="CSR", B="CSR", D="CSR")
+    assert said[:1] == ["j: more than two operands meet: of the ways that they do most are rare"]
 
 
 def test_it_says_nothing_where_nothing_is_merged() -> None:

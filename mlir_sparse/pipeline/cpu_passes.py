@@ -24,6 +24,11 @@ def cpu(*, narrow_lanes: bool = True) -> Pipeline:
                 optional=True,
             ),
             Pass(
+                "leapfrog-lists",
+                "where all operands must meet, each catches up with the others by a loop of its own",
+                optional=True,
+            ),
+            Pass(
                 "split-merges", "the processor foresees how operands meet, before loops lose their shape", optional=True
             ),
             Pass(

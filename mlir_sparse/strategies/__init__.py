@@ -8,6 +8,7 @@ from mlir_sparse.strategies.flatten_rows import FLATTEN_ROWS
 from mlir_sparse.strategies.fuse_fill import FUSE_FILL
 from mlir_sparse.strategies.inner_sums import INNER_SUMS
 from mlir_sparse.strategies.join_segments import JOIN_SEGMENTS
+from mlir_sparse.strategies.leapfrog_lists import LEAPFROG_LISTS
 from mlir_sparse.strategies.nontemporal_stores import NONTEMPORAL_STORES
 from mlir_sparse.strategies.one_value import ONE_VALUE
 from mlir_sparse.strategies.prefetch_gathers import PREFETCH_GATHERS
@@ -33,6 +34,7 @@ STRATEGIES: tuple[StrategyPass, ...] = (
     FLATTEN_ROWS,
     FUSE_FILL,
     JOIN_SEGMENTS,
+    LEAPFROG_LISTS,
     NONTEMPORAL_STORES,
     ONE_VALUE,
     PREFETCH_GATHERS,

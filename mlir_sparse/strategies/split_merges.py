@@ -11,19 +11,19 @@ was measured takes less for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mlir_sparse._mlir import ir
 from mlir_sparse.classes import dataclass
 from mlir_sparse.loops import build_operations as build
-from mlir_sparse.loops.emit_copies import copy_of
-from mlir_sparse.loops.model import Loop, WhileLoop
-from mlir_sparse.loops.model_branches import Branch, Lesser
+from mlir_sparse.loops.model import WhileLoop
+from mlir_sparse.loops.model_branches import Lesser
 from mlir_sparse.loops.operation_index import Nest
 from mlir_sparse.loops.regions import is_loop, walk
 from mlir_sparse.loops.remarks import Missed
 from mlir_sparse.loops.strategy import Strategy
 from mlir_sparse.loops.value_origins import maker
+from mlir_sparse.strategies.merge_bodies import LOOPS_INSIDE, appends, copy_decided
 
 __all__ = ["SPLIT_MERGES"]
 
@@ -90,7 +90,7 @@ def _why_long(loop: WhileLoop) -> str:
     inside = (inner for op in (*loop.body, loop.end) for inner in walk(op))
     for count, inner in enumerate(inside):
         if is_loop(inner):
-            return "loops are inside: the order of its iterations is not what takes the time"
+            return LOOPS_INSIDE
         if count >= _MOST_OPERATIONS:
             return f"more than {_MOST_OPERATIONS} operations are done for a coordinate"
     return ""
@@ -106,7 +106,7 @@ def _rewrite(merge: _Merge, nest: Nest) -> None:
 
     def way(left: bool, right: bool) -> list[ir.Value]:
         known = merge.known(left, right)
-        _copy(rest, known, merge.truths(left, right))
+        copy_decided(rest, known, merge.truths(left, right))
         if left:
             _stay_apart()
         return [known.get(value, value) for value in before]
@@ -125,44 +125,14 @@ def _rewrite(merge: _Merge, nest: Nest) -> None:
     for counting in nest.for_loops:
         # It goes through what one operand alone has: few entries at a time.
         build.keep_rolled(counting.op)
-    if _appends(nest):
+    if appends(nest):
         build.keep_scalar(nest.function)
-
-
-def _copy(operations: Sequence[ir.Operation], known: dict[ir.Value, ir.Value], truths: dict[ir.Value, bool]) -> None:
-    """Copies operations to the insertion point, with known values in place of those they are of; adds their results.
-
-    Of a branch whose condition is known the side taken alone is copied.
-    """
-    for op in operations:
-        if any(result in known for result in op.results):
-            continue
-        if op.name == "arith.andi" and all(operand in truths for operand in op.operands):
-            truths[op.results[0]] = all(truths[operand] for operand in op.operands)
-        branch = Branch.of(op)
-        if branch is None or branch.condition not in truths:
-            copy_of(op, known)
-            continue
-        side = branch.then if truths[branch.condition] else branch.otherwise
-        if side is not None:
-            _copy(side.body, known, truths)
-            known.update((old, known.get(value, value)) for old, value in zip(branch.results, side.ends, strict=True))
 
 
 def _stay_apart() -> None:
     """Writes no instruction that LLVM may not move: without it the branches would end in one choice of values again."""
     texts = {name: ir.StringAttr.get("") for name in ("asm_string", "constraints")}
     ir.Operation.create("llvm.inline_asm", attributes={**texts, "has_side_effects": ir.UnitAttr.get()})
-
-
-def _appends(nest: Nest) -> bool:
-    """Returns whether all that loops do is to append entries, as many as each iteration finds: no two are of one kind.
-
-    Numbers of two parts are moved by a vector of two lanes.
-    """
-    loops: list[Loop] = [*nest.while_loops, *nest.for_loops]
-    counts = all(loop.results and all(result.type == build.index_type() for result in loop.results) for loop in loops)
-    return counts and "complex<" not in str(nest.function.attributes["function_type"])
 
 
 SPLIT_MERGES = Strategy("split-merges", _candidates, _applies, _rewrite)
