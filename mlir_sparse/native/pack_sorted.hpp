@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "pack_threads.hpp"
 
@@ -17,6 +18,14 @@ struct SortedEntries {
   size_t stride;
   size_t count;
 };
+
+// Calls a function with a stride: those of separate arrays and of pairs as constants, for which loops become vectors.
+template <class Function>
+void with_stride(size_t stride, Function &&call) {
+  if (stride == 1) return call(std::integral_constant<size_t, 1>());
+  if (stride == 2) return call(std::integral_constant<size_t, 2>());
+  call(stride);
+}
 
 // The bounds of parts of sorted entries, such that no row is in two parts.
 template <class I>
@@ -34,8 +43,10 @@ std::vector<size_t> cut_between_rows(const SortedEntries<I> &from, size_t parts)
 template <class I, class T>
 void find_ends(const SortedEntries<I> &from, size_t begin, size_t end, int64_t row, int64_t stop, T *ends) {
   std::fill(ends + row, ends + stop, static_cast<T>(begin));
-  for (size_t e = begin; e < end; ++e)
-    ends[from.rows[e * from.stride]] = static_cast<T>(e + 1);
+  with_stride(from.stride, [&](auto stride) {
+    for (size_t e = begin; e < end; ++e)
+      ends[from.rows[e * stride]] = static_cast<T>(e + 1);
+  });
   for (int64_t r = row + 1; r < stop; ++r)
     ends[r] = std::max(ends[r - 1], ends[r]);
 }
@@ -55,8 +66,11 @@ void copy_sorted(const SortedEntries<I> &from, int64_t rows, T *pos, T *crd, con
   in_parallel(parts, [&](size_t part) {
     const size_t begin = begins[part], end = begins[part + 1];
     find_ends(from, begin, end, row_of(part), row_of(part + 1), pos + 1);
-    for (size_t e = begin; crd && e < end; ++e)
-      crd[e] = static_cast<T>(from.coordinates[e * from.stride]);
+    if (crd)
+      with_stride(from.stride, [&, coordinates = from.coordinates](auto stride) {
+        for (size_t e = begin; e < end; ++e)
+          crd[e] = static_cast<T>(coordinates[e * stride]);
+      });
     if (values_out && end > begin)
       std::memcpy(static_cast<char *>(values_out) + begin * size, static_cast<const char *>(values) + begin * size,
                   (end - begin) * size);
