@@ -8,7 +8,7 @@ statement computes the same if the elements that are left out, or put in, add no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -101,10 +101,31 @@ def vector_uses(spec: KernelSpec) -> tuple[VectorUse, ...]:
     written = spec.rewriting
     values = [explicit.value] if written is None else [*(part.value for part in written.parts), written.value]
     read = explicit.reads if written is None else [access for value in values for access in reads(value)]
+    if not _any_selects(read, dict(spec.inputs)):  # as in most statements with several factors
+        return ()
     names = [explicit.target.tensor, *[access.tensor for access in read]]
     found = [use for value in values for use in _uses_in(spec, value, names)]
     together = (_together([use for use in found if use.vector == one], names.count(one)) for one, _ in spec.inputs)
     return tuple(use for use in together if use is not None)
+
+
+def _any_selects(read: Sequence[Access], operands: Mapping[str, TensorType]) -> bool:
+    """Returns whether some vector has the variable of a level that it may select slices of, or be looked up at."""
+    vectors = [
+        (access.subscripts[0], is_sparse(operands[access.tensor]))
+        for access in read
+        if len(access.subscripts) == 1 and access.tensor in operands
+    ]
+    for access in read if vectors else ():
+        if len(access.subscripts) < 2 or access.tensor not in operands:
+            continue
+        encoding = operands[access.tensor].encoding
+        for variable, sparse in vectors:
+            if isinstance(variable, IndexVar) and variable in access.subscripts:
+                level = _level_of(encoding, access, variable)
+                if level is not None and sparse == (level > 0):
+                    return True
+    return False
 
 
 def _together(uses: list[VectorUse], count: int) -> VectorUse | None:

@@ -250,8 +250,8 @@ def test_forms_are_found_once_for_a_statement() -> None:
     ("text", "few", "forms"),
     [
         ("y(i) = (A(i,j) + B(i,j)) * x(j)", "", 1),  # the sum of the matrices alone takes longer than both products
-        ("y(i) = (A(i,j) + B(i,j)) * C(j,k) * x(k)", "AB", 4),
-        ("y(i) = A(i,j) * x(j) + B(i,j) * x(j)", "", 2),
+        ("y(i) = (A(i,j) + B(i,j)) * C(j,k) * x(k)", "AB", 3),  # not that in which the sum's product with C is a part
+        ("y(i) = A(i,j) * x(j) + B(i,j) * x(j)", "", 1),
         ("y(i) = A(i,j) * x(j)", "", 1),
     ],
 )
@@ -261,8 +261,23 @@ def test_the_way_that_takes_least_is_found_without_those_that_take_longer(text: 
     shortest = ways_of(text, facts).shortest()
     every = sorted(ways_of(text, facts).cheapest(), key=lambda way: way.nanoseconds)
     assert len(shortest) == forms
-    for one, other in zip(shortest, every, strict=False):
-        assert (one.rewriting, one.nanoseconds, one.nbytes) == (other.rewriting, other.nanoseconds, other.nbytes)
+    found, known = ([(one.rewriting, one.nanoseconds, one.nbytes) for one in ways] for ways in (shortest, every))
+    assert found[0] == known[0]
+    assert all(one in known for one in found)
+
+
+@pytest.mark.parametrize(("terms", "most"), [(6, 6), (20, 8)])
+def test_sums_with_parts_that_do_not_fit_are_planned_again_where_they_may_take_less_alone(
+    terms: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each form of twenty matrices summed first took four plans, with ever less memory for a part: 0.14 s."""
+    text = "y(i) = " + " + ".join(f"A{number}(i,j) * B(j,k) * x(k)" for number in range(terms))
+    facts = {f"A{number}": SQUARE for number in range(terms)} | {"B": SQUARE, "x": VECTOR}
+    cheapest = min(ways_of(text, facts).cheapest(), key=lambda way: way.nanoseconds)
+    planned = recorded(monkeypatch, StatementWays, "_planned")
+    (found,) = ways_of(text, facts).shortest()
+    assert found.rewriting == cheapest.rewriting
+    assert len(planned) <= most
 
 
 def test_sums_of_a_form_are_those_that_no_form_before_has() -> None:

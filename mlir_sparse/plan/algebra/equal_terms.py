@@ -23,6 +23,8 @@ def with_equal_terms_joined(
         kept: the variables of the result.
         cancels: whether terms with a minus take equal ones away; the last term of a sum stays.
     """
+    if len(terms) == 1:
+        return terms, {}
     # Terms of unlike tensors are not equal, and most statements have no others.
     names = {tuple(sorted(map(name_of, term.factors))) for term in terms}
     if len(names) == len(terms):

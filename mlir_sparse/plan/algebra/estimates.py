@@ -57,15 +57,18 @@ class Estimates(NumberedEstimates):
 
     def bits(self, variables: Collection[IndexVar]) -> Variables:
         """Returns a set of variables as a number."""
+        if not variables:
+            return 0
         if not isinstance(variables, frozenset):
             variables = frozenset(variables)
         found = self._of_sets.get(variables)
         if found is None:
+            own = self._bits
+            new = [each for each in variables if each not in own]
             # Sets have no order: bits, and so plans, would differ from process to process.
-            new = sorted(variables - self._bits.keys(), key=lambda each: each.name)
-            for each in new:
+            for each in sorted(new, key=lambda each: each.name) if len(new) > 1 else new:
                 self.bit(each)
-            found = self._of_sets[variables] = sum([self._bits[each] for each in variables])
+            found = self._of_sets[variables] = sum([own[each] for each in variables])
         return found
 
     def variables(self, bits: Variables) -> frozenset[IndexVar]:

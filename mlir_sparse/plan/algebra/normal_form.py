@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from functools import reduce
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
@@ -107,6 +106,8 @@ class ProductTerm:
     @property
     def inside(self) -> frozenset[IndexVar]:
         """Returns the index variables of the factors, those summed over included."""
+        if len(self.factors) == 1:
+            return variables_of(self.factors[0])
         return NO_VARIABLES.union(*map(variables_of, self.factors))
 
     @property
@@ -126,12 +127,13 @@ Computed = Callable[[Mapping[str, DType]], DType] | None
 
 def variables_of(node: Factor | ProductTerm) -> frozenset[IndexVar]:
     """Returns the free index variables of a factor or a product."""
-    if isinstance(node, Access):
-        return node.variables
-    if node._variables is None:
-        object.__setattr__(node, "_variables", _variables_in(node))
-        assert node._variables is not None
-    return node._variables
+    found = node._variables  # all of them have found them once for all, but for the first time
+    if found is None:
+        if isinstance(node, Access):
+            return node.variables
+        found = _variables_in(node)
+        object.__setattr__(node, "_variables", found)
+    return found
 
 
 def _variables_in(node: Opaque | Sum | ProductTerm) -> frozenset[IndexVar]:
@@ -356,7 +358,10 @@ def expression_of(terms: Iterable[ProductTerm]) -> Expr:
 
 
 def _value(term: ProductTerm) -> Expr:
-    body = reduce(lambda a, b: Binary(BinaryOp.MUL, a, b), map(_expression, term.factors))
+    first, *others = term.factors
+    body = _expression(first)
+    for factor in others:
+        body = Binary(BinaryOp.MUL, body, _expression(factor))
     if not term.bound:
         return body
     bound = [variable for factor in term.factors for variable in _in_order(factor) if variable in term.bound]
@@ -370,10 +375,6 @@ def _in_order(factor: Factor) -> tuple[IndexVar, ...]:
 
 
 def _expression(factor: Factor) -> Expr:
-    match factor:
-        case Access():
-            return factor
-        case Opaque(body):
-            return body
-        case Sum(terms):
-            return expression_of(terms)
+    if isinstance(factor, Access):
+        return factor
+    return factor.body if isinstance(factor, Opaque) else expression_of(factor.terms)

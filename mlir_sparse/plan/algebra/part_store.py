@@ -82,7 +82,7 @@ class PartStore:
         self.dtype: DType | None = None
         self.extents = extents
         self.estimates = Estimates(extents)
-        workspaces = not any(dtype.is_complex for dtype in self.dtypes.values())
+        workspaces = True not in [dtype.is_complex for dtype in self.dtypes.values()]
         self.nests = NestTimes(self.estimates, machine_profile().times, has_blas=has_blas, has_workspaces=workspaces)
         self.parts: list[Part] = []
         self.nanoseconds = 0.0
@@ -94,10 +94,10 @@ class PartStore:
         self.room = room
         self._share = 1.0
         self._itemsize = itemsize
+        # Positions and coordinates of temporaries are as wide as those of operands, at least 32 bits; 0 stands for 64.
         storages = [one.kind.encoding for one in facts.values() if one.kind.encoding is not None]
-        # Positions and coordinates of temporaries are as wide as those of operands, at least 32 bits.
-        narrow = all(storage.pos_width and storage.crd_width for storage in storages)
-        self._width = max([4, *(max(each.pos_width, each.crd_width) // 8 for each in storages)]) if narrow else 8
+        widths = [32, *[one.pos_width or 64 for one in storages], *[one.crd_width or 64 for one in storages]]
+        self._width = max(widths) // 8
         self._made = MadeParts(earlier.made)
         self._results: dict[str, tuple[tuple[IndexVar, ...], EntrySet]] = {}
         # What accesses of parts are to estimates, and what those of tensors and arrays are, whatever parts there are.
@@ -111,7 +111,7 @@ class PartStore:
     def fork(self) -> Self:
         """Returns a store with the parts so far, which shares what estimates have found but no part made later."""
         other = object.__new__(type(self))
-        vars(other).update(vars(self))
+        other.__dict__.update(self.__dict__)
         other.parts, other.rules, other.replaced = list(self.parts), dict(self.rules), dict(self.replaced)
         other._made, other._results, other._of_parts = self._made.copy(), dict(self._results), dict(self._of_parts)
         other._of_readers = dict(self._of_readers)
@@ -150,6 +150,7 @@ class PartStore:
         """
         other = self.fork()
         other.nests = self.nests.forgotten(has_masks=False)
+        other.nests.take_last_of(self.nests)
         other._share = share
         return other
 
@@ -298,10 +299,10 @@ class PartStore:
             return NestTime(0.0, 1.0, 1.0, False, 1.0)
         loops = as_written or len(relations) < len(factors)  # scalars are none of BLAS's
         nest = (self.nests.in_loops if loops else self.nests.exact)(relations, self.estimates.bits(kept), array=array)
-        functions = self._functions(factors, nest.places)
+        functions = self._functions(factors, nest)
         return nest.longer(functions) if functions else nest
 
-    def _functions(self, factors: Sequence[Factor], places: float) -> float:
+    def _functions(self, factors: Sequence[Factor], nest: NestTime) -> float:
         """Returns the time of functions of sparse tensors in a loop nest, beside what searches know of functions.
 
         Loops over a function that has values where sparse tensors have none meet their rows at each of its places.
@@ -312,9 +313,9 @@ class PartStore:
                 continue
             if self.relation(factor).sparse:
                 in_vectors, called = slow_functions(factor)
-                total += (in_vectors * machine.function + called * machine.lone_function) * places
+                total += (in_vectors * machine.function + called * machine.lone_function) * nest.places
             elif isinstance(factor, Opaque) and self.reads_sparse(factor.body):
-                total += machine.meet * min(places, self.space(variables_of(factor)))
+                total += machine.meet * min(nest.places, self.space(variables_of(factor)))
         return total
 
     def reads_sparse(self, node: Expr) -> bool:
@@ -327,9 +328,12 @@ class PartStore:
 
     def relations(self, factors: Sequence[Factor]) -> list[EntrySet]:
         """Returns what factors with variables are to estimates."""
-        known, readers = self._of_objects, self._of_readers
-        seen = [known.get(id(factor)) or readers.get(id(factor)) or self._looked_at(factor) for factor in factors]
-        return [relation for _, relation, has_variables in seen if has_variables]
+        known, readers, found = self._of_objects, self._of_readers, []
+        for factor in factors:
+            seen = known.get(id(factor)) or readers.get(id(factor)) or self._looked_at(factor)
+            if seen[2]:
+                found.append(seen[1])
+        return found
 
     def relation(self, factor: Factor) -> EntrySet:
         """Returns what a factor is to estimates."""
@@ -338,13 +342,12 @@ class PartStore:
 
     def _looked_at(self, factor: Factor) -> _Seen:
         if isinstance(factor, Access):
-            found, reads = self._of_access(factor), [factor]
+            found, parts = self._of_access(factor), factor.tensor in self._results
         elif isinstance(factor, Opaque):
-            reads = [*accesses_of(factor.body)]
-            found = self._of_function(factor, reads)
+            reads = accesses_of(factor.body)
+            found, parts = self._of_function(factor, reads), any(access.tensor in self._results for access in reads)
         else:
-            found, reads = self._computed(factor), []
-        parts = any(access.tensor in self._results for access in reads)
+            found, parts = self._computed(factor), False
         seen = factor, found, bool(found.variables)
         (self._of_readers if parts else self._of_objects)[id(factor)] = seen
         return seen

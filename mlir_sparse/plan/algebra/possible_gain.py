@@ -25,11 +25,12 @@ def may_gain(assignment: Assignment, arrays: Collection[str] = (), *, cancels: b
     if form is None:
         return False
     terms = form.terms
-    if (cancels and form.choices) or form.joins:
+    # What takes least to ask, and holds most often, comes first.
+    if any(map(_is_open, terms)) or (cancels and form.choices) or form.joins:
         return True
     if arrays and any(_multiplies(term, arrays) for term in (*terms, *form.inside)):
         return True
-    return (len(terms) > 1 and any(True for _ in factored(terms))) or any(map(_is_open, terms)) or _sums_in(assignment)
+    return (len(terms) > 1 and any(True for _ in factored(terms))) or _sums_in(assignment)
 
 
 def _multiplies(term: ProductTerm, arrays: Collection[str]) -> bool:

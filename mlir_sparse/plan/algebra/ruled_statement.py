@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mlir_sparse.classes import dataclass
 from mlir_sparse.dtypes import DType
-from mlir_sparse.notation import Assignment, Binary, BinaryOp, Call, Expr, Literal, walk
+from mlir_sparse.notation import Assignment, Binary, BinaryOp, Call, Expr, Literal, Reduce, ReduceOp, walk
 from mlir_sparse.notation.entry_functions import is_about_entries
 from mlir_sparse.notation.scalar_functions import FUNCTIONS
 from mlir_sparse.plan.algebra.products_as_numbers import CountedTruth, ReducedValues, SemiringProducts
@@ -105,6 +105,8 @@ def ruled_statement(spec: KernelSpec) -> RuledStatement | None:
 
 
 def _other_kind(explicit: Assignment, spec: KernelSpec) -> tuple[SemiringProducts | ReducedValues, Expr] | None:
+    if isinstance(explicit.value, Reduce) and explicit.value.op is ReduceOp.SUM:
+        return None  # of numbers, as most statements are
     kinds = [*(kind for _, kind in spec.inputs), spec.output]
     if spec.output.dtype.is_integer and spec.output.dtype != result_dtype(explicit.value, _dtypes(spec)):
         return None  # parts have the type of the result, in which numbers would wrap before they are compared

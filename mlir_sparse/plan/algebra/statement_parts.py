@@ -65,10 +65,10 @@ class Statement(PartStore):
             into_array: whether its result is an array although loops could leave elements out.
         """
         factors = self._closed(self._one_way(term.factors), kept)
-        scalars = tuple([factor for factor in factors if not variables_of(factor)])
-        others = tuple([factor for factor in factors if variables_of(factor)]) if scalars else factors
         if not term.bound:  # loops over the result take all factors, each once for each of its elements
             return ProductTerm(factors, term.bound, term.negative)
+        scalars = tuple([factor for factor in factors if not variables_of(factor)])
+        others = tuple([factor for factor in factors if variables_of(factor)]) if scalars else factors
         others = self._bundled(others, kept)
         search = self._searched(others, kept, into_array=into_array)
         if self.instead is not None and self.instead[0] == len(self.searches):
@@ -217,10 +217,12 @@ class Statement(PartStore):
         """Returns a nest that reads what is made for it: copies of operands, a product with a mask, where they pay."""
         bits = self.estimates.bits(kept)
         found = self.nests.exact(self.relations(nest.factors), bits, array=array)
-        if found.copied:
-            nest = self._copied(nest, found.copied)
+        copied = found.copied
+        if copied:
+            nest = self._copied(nest, copied)
             found = self.nests.exact(self.relations(nest.factors), bits, array=array)
-        return nest if found.masked is None else self._masked(nest, found.masked, kept, array=array)
+        mask = found.masked
+        return nest if mask is None else self._masked(nest, mask, kept, array=array)
 
     def _copied(self, nest: ProductTerm, found: Sequence[CopiedOperand]) -> ProductTerm:
         """Returns a nest that reads operands from copies in other storage."""

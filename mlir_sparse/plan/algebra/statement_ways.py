@@ -84,6 +84,11 @@ class StatementWay:
     symmetric: tuple[str, ...] = ()
 
     @property
+    def unbounded(self) -> float:
+        """Returns the time that it takes, whether its parts fit or not."""
+        return self.parts.nanoseconds + sum([result.nanoseconds for result in self.results])
+
+    @property
     def rewriting(self) -> Rewriting:
         """Returns the statement rewritten; it is written down for the ways that are taken alone."""
         parts = tuple(self.parts.parts)
@@ -148,7 +153,8 @@ class StatementWays:
         kept = kept_form(assignment, cancels=cancels)
         plain = self._plain = kept is not None and kept.is_plain
         self._has_parts_inside = kept is not None and bool(kept.closings)
-        dtypes = {one.kind.dtype for one in facts.values()}
+        # Most statements have one element type, and types that are one object take no comparison.
+        dtypes = set({id(one.kind.dtype): one.kind.dtype for one in facts.values()}.values())
         itemsize = max([_made_in(dtype).itemsize for dtype in dtypes], default=8)
         numbers, has_blas = has_blas, has_blas and len(dtypes) == 1 and dtypes <= set(WIDE_TYPES)
         operands, target = _bytes_of(facts), assignment.target.tensor
@@ -171,8 +177,8 @@ class StatementWays:
             self._first = replace(self._form(0), changed=True, as_written=written)
         results = self._first.nests
         # An array has zeros where a sparse result has no entries, and they meet what functions make there.
-        finite = (plain or makes_finite(assignment.value)) and all(one.finite for one in facts.values())
-        full = numbers and finite and not any(result.sparse for result in results)
+        finite = (plain or makes_finite(assignment.value)) and False not in [one.finite for one in facts.values()]
+        full = numbers and finite and True not in [result.sparse for result in results]
         room = max(_ROOM, operands + itemsize * sum([result.most for result in results]))
         for statement in (self._empty, self._first.statement):
             statement.room = room
@@ -230,18 +236,22 @@ class StatementWays:
     def shortest(self) -> list[StatementWay]:
         """Returns the cheapest ways, those that take least first, without some that take longer.
 
-        Of two forms the second, with a sum multiplied out, is looked at first: where the parts of the other alone take
-        longer, as a sum of two matrices does, the rest of it is not planned.
+        Where the parts of a form alone take longer than another form does, as a sum of two matrices may, the rest of it
+        is not planned. Of two forms the second, with a sum multiplied out, is looked at first.
         """
-        if self._first.choices != 1:
-            return sorted(self.cheapest(), key=lambda one: one.nanoseconds)
-        kept, *others = self._forms()
-        ways = [self._fitting(form, form.statement.fork()) for form in others]
-        statement = kept.statement.fork()
-        statement.most = min([way.nanoseconds for way in ways], default=math.inf)
-        with suppress(TooLongError):
-            ways.insert(0, self._fitting(kept, statement))
-        return sorted(ways, key=lambda one: one.nanoseconds)
+        forms: Iterable[tuple[int, _Form]] = enumerate(self._forms())
+        if self._first.choices == 1:
+            forms = reversed(list(forms))
+        ways: list[tuple[int, StatementWay]] = []
+        least = math.inf
+        for number, form in forms:
+            statement = form.statement.fork()
+            statement.most = least
+            with suppress(TooLongError):
+                ways.append((number, self._fitting(form, statement)))
+                least = min(least, ways[-1][1].nanoseconds)
+        # Of ways that take as long the first form's comes first.
+        return [way for _, way in sorted(ways, key=lambda one: (one[1].nanoseconds, one[0]))]
 
     def all(self) -> Iterator[StatementWay]:
         """Yields also the ways that come next in each form: with other parts of one of its products."""
@@ -258,6 +268,9 @@ class StatementWays:
                     yield self._planned(form, other)
 
     def _forms(self) -> Iterator[_Form]:
+        if self._first.choices == 0 and len(self._first.terms) == 1:  # nothing to multiply out, nor to pull out
+            yield self._first
+            return
         seen: set[object] = set()
         chosen, form, choices = 0, self._first, self._first.choices
         while True:
@@ -318,11 +331,17 @@ class StatementWays:
         return replace(found, terms=terms, joined=joined, rules={**found.rules, **rules}, joins=bool(rules))
 
     def _fitting(self, form: _Form, statement: Statement) -> StatementWay:
-        """Returns the cheapest way whose parts fit in memory together, if there is one: of fewer and smaller parts."""
-        found = self._planned(form, statement)
-        shares = iter(_SHARES)
+        """Returns the cheapest way whose parts fit in memory together, if there is one: of fewer and smaller parts.
+
+        With fewer parts it takes no less: none is looked for where it takes longer than the statement may.
+        """
+        found, shares = self._planned(form, statement), iter(_SHARES)
         while found.nanoseconds == math.inf and (share := next(shares, None)) is not None:
-            found = self._planned(form, form.statement.frugal(share))
+            if found.unbounded > statement.most:
+                raise TooLongError
+            frugal = form.statement.frugal(share)
+            frugal.most = statement.most
+            found = self._planned(form, frugal)
         return found
 
     def _planned(self, form: _Form, statement: Statement) -> StatementWay:

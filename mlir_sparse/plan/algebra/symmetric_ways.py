@@ -43,9 +43,9 @@ def cheapest_ways(
         ways: the ways that take no matrix to be symmetric.
         every: whether all forms are looked at, even those that take longer than others.
     """
-    symmetric = any(one.symmetric for one in facts.values())
+    symmetric = True in [one.symmetric for one in facts.values()]
     read = accesses_of(assignment.value) if symmetric else ()
-    names = _symmetric(read, facts)
+    names = _symmetric(read, facts) if symmetric else ()
     if not names:
         yield from _sorted(ways, every)
         return

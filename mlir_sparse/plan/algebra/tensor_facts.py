@@ -33,26 +33,26 @@ class TensorFacts:
 
     def relation(self, tensor: str, variables: tuple[int, ...]) -> EntrySet:
         """Returns the relation of an access of a tensor, by its name, at some variables."""
-        axes, (sparse, dims) = self.sketch.axes, levels_of(self.kind.encoding)
+        sketch, encoding, source = self.sketch, self.kind.encoding, (tensor, variables)
+        if encoding is None and not sketch.axes:  # an array
+            return EntrySet(sum(variables), sketch.entries, False, {}, {}, variables, self.most, True, None, source)
+        sparse, dims = levels_of(encoding)
         largest: dict[int, float] = {}
         squares: dict[int, float] = {}
-        if axes:
-            for variable, axis in zip(variables, axes, strict=True):
+        if sketch.axes:
+            for variable, axis in zip(variables, sketch.axes, strict=True):
                 largest[variable], squares[variable] = axis.largest, axis.squares
-        order = variables if self.kind.encoding is None else None
+        order = variables if encoding is None else None
         if dims is not None and not self.symmetric:
             order = tuple([variables[dim] for dim in dims])
-        entries, seen, pattern = self.sketch.entries, self.sketch.pattern, None
+        entries, seen, pattern = sketch.entries, sketch.pattern, None
         if sparse and seen is not None:
             rows, columns = variables
-            pattern = EntryPattern(tensor, rows, columns, entries, float(self.sketch.shape[0]), _pattern_of(seen))
-        source = tensor, variables
-        stored = self.sketch.levels if dims is not None and order is not None and self.most is None else ()
+            pattern = EntryPattern(tensor, rows, columns, entries, float(sketch.shape[0]), _pattern_of(seen))
+        stored = sketch.levels if dims is not None and order is not None and self.most is None else ()
+        # By position: names take longer to look at than values.
         return EntrySet(
-            *(sum(variables), entries, sparse, largest, squares, order, self.most),
-            pattern=pattern,
-            source=source,
-            stored=stored,
+            *(sum(variables), entries, sparse, largest, squares, order, self.most), True, pattern, source, stored
         )
 
 
