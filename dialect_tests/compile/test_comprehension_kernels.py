@@ -94,6 +94,10 @@ def test_a_part_of_a_dense_tensor_is_updated() -> None:
         ("y(i) = x(i) where i in 0:9", "expected `i in 0:9` to fit in axis 0 of x, which has 4 elements, but got i to"),
         ("y(i) = x(2*i + k) where k in 0:6", "expected `k in 0:6` to fit in axis 0 of x, which has 4 elements, but"),
         ("y(i) = x(i - 1) where i in 0:2", "expected subscript i - 1 of x to stay within 0 to 3 (axis 0), but got -1"),
+        (
+            "y(i) = x(i) + x(i + 1) where i in 0:4",
+            "expected subscript i + 1 of x to stay within 0 to 3 (axis 0), but got 1 to 4: say where i runs, as in",
+        ),
         ("y(i) = x(i) where i in 1:3", "expected index i to run over all of axis 0 of y, 0 to 2, but got 1 to 2"),
         ("y(i) = x(i) y(i) += x(i + 1)", "expected index i to run over all of axis 0 of y, 0 to 3, but got 0 to 2"),
         (

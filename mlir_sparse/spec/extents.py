@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mlir_sparse.errors import ExtentError
 from mlir_sparse.notation import Access, AffineSubscript, Assignment, IndexVar, reads
 
-__all__ = ["check_inside", "infer_extents", "known_extents", "subscript_bounds"]
+__all__ = ["check_inside", "clause_inside", "infer_extents", "known_extents", "subscript_bounds"]
 
 Shape = tuple[int, ...]
 
@@ -114,7 +114,8 @@ def _check_all_known(assignment: Assignment, extents: Mapping[IndexVar, int]) ->
         if variable not in extents:
             raise ExtentError(
                 f"expected index {variable} to have an extent, but got no tensor whose axis it runs over "
-                f"in {assignment}: pass out= with the shape you want",
+                f"in {assignment}: pass out= with the shape you want, or say where {variable} runs, as in "
+                f"`where {variable} in 0:2`",
                 source=assignment.source,
                 span=variable.span,
             )
@@ -135,9 +136,41 @@ def check_inside(assignment: Assignment, accesses: list[tuple[Access, Shape]], e
                 continue
             bounds = subscript_bounds(subscript, extents)
             if bounds is not None and (bounds[0] < 0 or bounds[1] >= size):
+                whole = {variable: (0, extents[variable]) for _, variable in subscript.terms}
+                clause = clause_inside(assignment, subscript.terms, subscript.constant, size, whole)
                 raise ExtentError(
                     f"expected subscript {subscript} of {access.tensor} to stay within 0 to {size - 1} (axis {axis}), "
-                    f"but got {bounds[0]} to {bounds[1]}",
+                    f"but got {bounds[0]} to {bounds[1]}{clause}",
                     source=assignment.source,
                     span=subscript.span,
                 )
+
+
+def clause_inside(
+    assignment: Assignment,
+    terms: Sequence[tuple[int, IndexVar]],
+    constant: int,
+    size: int,
+    ranges: Mapping[IndexVar, tuple[int, int]],
+) -> str:
+    """Returns which clause keeps a sum of index variables inside of an axis, as the end of a message; "" for none.
+
+    >>> from mlir_sparse.notation import IndexVar, parse
+    >>> i = IndexVar("i")
+    >>> clause_inside(parse("y(i) = x(3 - 2*i)"), [(-2, i)], 3, 9, {i: (0, 9)})
+    ': say where i runs, as in `where i in 0:2`'
+    >>> clause_inside(parse("y(i) = x(2*i - 3)"), [(2, i)], -3, 9, {i: (0, 9)})  # would leave out y(0) and y(1)
+    ''
+    """
+    if len(terms) != 1:
+        names = " and ".join(str(variable) for _, variable in terms)
+        return f": say where {names} run, as in `where {terms[0][1]} in 0:2`" if terms else ""
+    ((coefficient, variable),) = terms
+    ends = (-constant, size - 1 - constant)
+    first, last = ends if coefficient > 0 else (-ends[1], -ends[0])
+    low = max(ranges[variable][0], -(-first // abs(coefficient)))
+    high = min(ranges[variable][1], last // abs(coefficient) + 1)
+    # A result begins with its first element, so that its variables do.
+    if low >= high or (low > 0 and variable in assignment.target.indices):
+        return ""
+    return f": say where {variable} runs, as in `where {variable} in {low}:{high}`"

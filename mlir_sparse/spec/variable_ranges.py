@@ -22,6 +22,7 @@ from mlir_sparse.notation import (
     reads,
 )
 from mlir_sparse.spec.check_types import check_rank
+from mlir_sparse.spec.extents import clause_inside
 
 __all__ = ["Ranges", "check_inside_target", "extent_of", "find_ranges", "infer_ranges", "terms_of"]
 
@@ -226,7 +227,7 @@ def _check_inside(assignment: Assignment, axes: _Axes, ranges: Ranges) -> None:
             inside = f"within 0 to {size - 1}" if size else "nowhere, as there are no elements,"
             raise ExtentError(
                 f"expected subscript {subscript} of {access.tensor} to stay {inside} (axis {axis}), "
-                f"but got {low} to {high}",
+                f"but got {low} to {high}{clause_inside(assignment, *found, size, ranges)}",
                 source=assignment.source,
                 span=subscript.span,
             )
