@@ -84,6 +84,16 @@ def test_an_update_under_a_mask_reduces_what_the_mask_leaves(op: str, storage: s
     np.testing.assert_array_equal(found, combine(TARGET, rows) if target else rows)
 
 
+def test_an_update_by_a_product_under_a_complement_names_the_way_out() -> None:
+    a, mask, target = np.array([[1.0, 0], [0, 2]]), np.array([[1.0, 0], [1, 0]]), np.array([[1.0, 5], [0, 3]])
+    given = {"M": ms.tensor(mask, "CSR"), "C": ms.tensor(target, "CSR")}
+    with pytest.raises(ms.UnsupportedError, match=r"sparse storage, as by ms\.evaluate\(\.\.\., out='CSR'\)"):
+        ms.evaluate("C(i,j) *= A(i,k) * A(k,j) if not M(i,j)", A=ms.tensor(a, "CSR"), **given)
+    product = ms.evaluate("D(i,j) = A(i,k) * A(k,j)", A=ms.tensor(a, "CSR"), out="CSR")
+    found = ms.evaluate("C(i,j) *= D(i,j) if not M(i,j)", D=product, **given)
+    np.testing.assert_array_equal(found.to_numpy(), np.where((mask == 0) & (a @ a != 0), target * (a @ a), target))
+
+
 @pytest.mark.parametrize("storage", STORAGE)
 def test_an_update_is_the_addition_of_a_semiring(storage: str | None) -> None:
     """`min=` is `+=` under min_plus; what is no addition there is refused by name."""

@@ -172,7 +172,7 @@ def test_repeats_are_whole_numbers() -> None:
 
 
 def test_two_samples_at_one_place_have_no_slope() -> None:
-    with pytest.raises(ms.OperandError, match=r"differ from sample to sample, but got 1\.0 twice"):
+    with pytest.raises(ms.OperandError, match=r"sample to sample, but got 1\.0 twice.*leave one of them out"):
         np.gradient(ms.tensor(MATRIX[0]), np.array([0.0, 1.0, 1.0]))
 
 

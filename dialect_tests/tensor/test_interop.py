@@ -239,6 +239,10 @@ def test_what_pytorch_has_and_this_has_not(torch: Any) -> None:
             tensor(torch.ones(2, 2).to_mkldnn())
     with pytest.raises(UnsupportedError, match=r"expected numbers in batches of matrices, but got 1 dense"):
         tensor(torch.ones(2, 2, 6, 3).to_sparse_csr(dense_dim=1))
+    blocks = torch.ones(4, 4, 2).to_sparse_bsr((2, 2), dense_dim=1)
+    with pytest.raises(UnsupportedError, match=r"got 1 dense dimensions in those of torch.sparse_bsr: pass x.to_dense"):
+        tensor(blocks)
+    assert same(tensor(blocks.to_dense()).to_numpy(), np.ones((4, 4, 2), np.float32))
     with pytest.raises(OperandError, match=r"expected an element type that NumPy has, but got torch.float8_e8m0fnu"):
         tensor(torch.zeros(2, dtype=torch.float8_e8m0fnu))
     broken = torch.sparse_csr_tensor([0, 2], [1, 0], [1.0, 2.0], (1, 2), check_invariants=False)

@@ -136,7 +136,8 @@ def _distances(shape: tuple[int, ...], axes: list[int], given: tuple[Any, ...]) 
             twice = places[:-1][steps == 0][0]
             raise OperandError(
                 f"expected coordinates along axis {at} that differ from sample to sample, but got {twice} "
-                "twice: two samples at one place have no slope"
+                "twice: two samples at one place have no slope, which NumPy calls NaN for all elements there; leave "
+                "one of them out, or pass f.to_numpy()"
             )
         found.append(steps[0].item() if steps.size and (steps == steps[0]).all() else steps)
     return found

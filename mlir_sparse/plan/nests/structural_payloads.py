@@ -225,8 +225,9 @@ class StructuralPayloads:
         """Returns an application that is computed where all operands are: nothing else can happen."""
         if node.operator.overlap is None:
             raise UnsupportedError(
-                f"expected an operator with a result somewhere, but got {node.operator} in {node}, "
-                "where one operand has entries everywhere"
+                f"expected an operand of {node.operator.name} whose entries are stored, but got {node}, where one has "
+                "a value everywhere and the operator none where both have: compute that operand first, in a statement "
+                "of its own with sparse storage, as by ms.evaluate(..., out='CSR'), and name its result here"
             )
         return replace(node, operator=replace(node.operator, left=None, right=None, absent=None))
 

@@ -92,7 +92,10 @@ def _batched(source: Any, name: str, batches: int) -> Encoding:
 
 def _check_no_dense(source: Any) -> None:
     if source.dense_dim():
-        raise UnsupportedError(f"expected blocks of numbers, but got {source.dense_dim()} dense dimensions in them")
+        raise UnsupportedError(
+            f"expected blocks of numbers, but got {source.dense_dim()} dense dimensions in those of {source.layout}: "
+            "pass x.to_dense()"
+        )
 
 
 def _check_usable(source: Any, anywhere: bool) -> None:
