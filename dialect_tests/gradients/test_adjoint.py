@@ -49,6 +49,14 @@ def test_derivatives_are_notation(text: str, wrt: str, types: dict[str, str], ex
     assert str(ms.adjoint(text, list(wrt), tensors=types)) == expected
 
 
+def test_what_to_differentiate_by_has_a_name_that_tensors_may_have() -> None:
+    text = "y(i) = A(i,j) * x(j)"
+    assert str(ms.adjoint(text, wrt="x")) == str(ms.adjoint(text, "x"))
+    assert str(ms.adjoint("y(i) = wrt(i) * x(i)", "x", wrt="f64[?]")) == "dx(i) = dy(i) * wrt(i)"
+    with pytest.raises(ms.OperandError, match="expected the operand to differentiate by"):
+        ms.adjoint(text)
+
+
 def test_names_of_users_are_never_taken() -> None:
     found = ms.adjoint("Y(dA,k) = A(dA,j) * dY(j,k) * dA1(at_A)", "A", A="f64[?,?] CSR")
     assert found.results == {"A": "dA2"}

@@ -8,7 +8,7 @@ from typing import Any
 from mlir_sparse.compile import DefinedTensor, parse
 from mlir_sparse.dtypes import REAL
 from mlir_sparse.encoding import TensorType
-from mlir_sparse.errors import DTypeError, UnknownTensorError, UnsupportedError
+from mlir_sparse.errors import DTypeError, OperandError, UnknownTensorError, UnsupportedError
 from mlir_sparse.notation import Assignment, Comprehension, Monoid, Operator, Semiring, TensorVar
 from mlir_sparse.notation import semiring as semiring_named
 from mlir_sparse.notation.adjoint import Adjoint, adjoint_of
@@ -24,7 +24,7 @@ __all__ = ["adjoint", "check_differentiable", "check_ring"]
 
 def adjoint(
     text: str | Assignment | Comprehension | TensorVar,
-    wrt: str | Sequence[str],
+    wrt: str | Sequence[str] | None = None,
     /,
     *,
     tensors: Mapping[str, Any] | None = None,
@@ -43,12 +43,14 @@ def adjoint(
 
     Args:
         text: index notation.
-        wrt: the operand to differentiate by, or several.
+        wrt: the operand to differentiate by, or several. It may be given by name too, where it stands for no tensor:
+            beside one by position, `wrt=` is a tensor of that name.
         tensors: data or types by name, for names that clash with these arguments.
         semiring: plus_times alone has derivatives.
         named: data or types of operands, as for `compile`; those that are not given are arrays of real numbers.
 
     Raises:
+        OperandError: without an operand to differentiate by.
         UnknownTensorError: for a tensor that is no operand.
         UnsupportedError: for operations without a derivative; for an operand of which only the structure is read; for
             storage that is not in place (slices, tensors by definition, files).
@@ -62,6 +64,10 @@ def adjoint(
     with
       at_X(i,m) = 1 if I(i) == m
     """
+    if wrt is None:
+        wrt = named.pop("wrt", None)
+    if wrt is None:
+        raise OperandError('expected the operand to differentiate by, as in adjoint(text, "A"), but got none')
     given = by_name(named, tensors)
     operators = {name: value for name, value in given.items() if isinstance(value, (Operator, Monoid))}
     parsed = parse(text, **operators)
