@@ -104,6 +104,18 @@ def test_both_do_the_same(pair: tuple[Any, Any], name: str) -> None:
     assert theirs == ours
 
 
+def test_signatures_are_found_as_newer_pythons_ask() -> None:
+    """From 3.13 on `inspect.signature` binds `__init__` to the class, before an object was made too."""
+
+    @quick(frozen=True)
+    class Fresh:
+        first: int
+        second: str = ""
+
+    bound = inspect.getattr_static(Fresh, "__init__").__get__(Fresh, type)
+    assert list(inspect.signature(bound).parameters) == ["first", "second"]
+
+
 def test_classes_below_others() -> None:
     def below(maker: Maker) -> Any:
         @maker(frozen=True)

@@ -52,7 +52,8 @@ class _Initialiser:
         self._found: _Fields | None = None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., None]:
-        if instance is None or self._left <= 0:
+        # From Python 3.13 on `inspect.signature` of a class asks for a method of the class, as if it were the object.
+        if instance is None or self._left <= 0 or isinstance(instance, type):
             compiled: Callable[..., None] = self._compiled().__get__(instance, owner)
             return compiled
         self._left -= 1
