@@ -328,6 +328,14 @@ def level_degrees(
     coordinates: Sequence[NDArray[Any] | None],
     values: int,
 ) -> list[tuple[float, float, float]]: ...
+def sample_entries(
+    kinds: Sequence[tuple[int, bool, bool, bool]],
+    sizes: Sequence[int],
+    positions: Sequence[NDArray[Any] | None],
+    coordinates: Sequence[NDArray[Any] | None],
+    values: int,
+) -> tuple[list[NDArray[np.int64]], float]: ...
+def sampled_degrees(coordinates: NDArray[Any], extent: int, chance: float) -> tuple[float, float, float]: ...
 def sample_rows(
     positions: NDArray[Any], coordinates: NDArray[Any], values: NDArray[Any]
 ) -> tuple[float, bool, dict[int, float]]: ...

@@ -95,6 +95,15 @@ void in_stream(const IntBuffer &stream, std::int64_t begin, std::int64_t end, co
 // Counters of the coordinates that are there, found by hashing.
 class HashedCounters {
 public:
+  HashedCounters() : HashedCounters(kFewest / 2) {}
+
+  // Room for so many coordinates.
+  explicit HashedCounters(std::size_t expected) {
+    std::size_t slots = kFewest;
+    while (slots / 2 < expected) slots *= 2;
+    slots_.resize(slots);
+  }
+
   void add(std::int64_t coordinate, std::int64_t degree) {
     if (2 * used_ >= slots_.size()) grow();
     Slot &slot = find(coordinate);
@@ -107,7 +116,15 @@ public:
 
   Degrees total(std::int64_t extent);
 
+  // Runs some(degree) for the degree of each coordinate that is there, and for zeros.
+  template <class Some>
+  void visit(const Some &some) const {
+    for (const Slot &slot : slots_) some(slot.degree);
+  }
+
 private:
+  static constexpr std::size_t kFewest = 1024;
+
   struct Slot {
     std::int64_t coordinate = -1, degree = 0;
   };
@@ -123,7 +140,7 @@ private:
 
   void grow();
 
-  std::vector<Slot> slots_ = std::vector<Slot>(1024);
+  std::vector<Slot> slots_;
   std::size_t used_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "module.hpp"
 #include "pack_levels.hpp"
 #include "row_sample.hpp"
+#include "sampled_degrees.hpp"
 
 namespace mlir_sparse {
 namespace {
@@ -47,9 +48,10 @@ std::tuple<double, double, double, double> count(const py::array &coordinates, i
 // A level as its degrees need it: kind, unique, ordered, whether negative coordinates are empty places.
 using LevelKinds = std::vector<std::tuple<int, bool, bool, bool>>;
 
-std::vector<DegreeTuple> levels(const LevelKinds &kinds, const std::vector<std::int64_t> &sizes,
-                                const std::vector<OptionalArray> &positions,
-                                const std::vector<OptionalArray> &coordinates, std::int64_t values) {
+// The levels, whose buffers live as long as the arrays.
+std::vector<CountedLevel> counted_levels(const LevelKinds &kinds, const std::vector<std::int64_t> &sizes,
+                                         const std::vector<OptionalArray> &positions,
+                                         const std::vector<OptionalArray> &coordinates) {
   if (sizes.size() != kinds.size() || positions.size() != kinds.size() || coordinates.size() != kinds.size())
     throw py::value_error("expected a size, positions and coordinates, or None, for each level");
   const auto begins = to_buffers(positions), places = to_buffers(coordinates);
@@ -59,10 +61,41 @@ std::vector<DegreeTuple> levels(const LevelKinds &kinds, const std::vector<std::
     const Level level{static_cast<LevelKind>(kind), unique, ordered, false, sizes[k], 0};
     counted.push_back({level, has_empty, begins[k], places[k]});
   }
+  return counted;
+}
+
+std::vector<DegreeTuple> levels(const LevelKinds &kinds, const std::vector<std::int64_t> &sizes,
+                                const std::vector<OptionalArray> &positions,
+                                const std::vector<OptionalArray> &coordinates, std::int64_t values) {
+  const std::vector<CountedLevel> counted = counted_levels(kinds, sizes, positions, coordinates);
   std::vector<DegreeTuple> all;
   py::gil_scoped_release release;
   for (const Degrees &found : degrees_of_levels(counted, values)) all.push_back(without_last(found));
   return all;
+}
+
+std::tuple<std::vector<py::array_t<std::int64_t>>, double> sample_of_levels(
+    const LevelKinds &kinds, const std::vector<std::int64_t> &sizes, const std::vector<OptionalArray> &positions,
+    const std::vector<OptionalArray> &coordinates, std::int64_t values) {
+  const std::vector<CountedLevel> counted = counted_levels(kinds, sizes, positions, coordinates);
+  for (const CountedLevel &one : counted)
+    if (one.level.has_positions() && !one.positions.contiguous()) throw py::value_error("expected contiguous positions");
+  EntrySample found;
+  {
+    py::gil_scoped_release release;
+    found = sample_entries(counted, values);
+  }
+  std::vector<py::array_t<std::int64_t>> columns;
+  for (const auto &column : found.columns)
+    columns.emplace_back(static_cast<py::ssize_t>(column.size()), column.data());
+  return {std::move(columns), found.chance};
+}
+
+DegreeTuple by_sample(const py::array &coordinates, std::int64_t extent, double chance) {
+  const IntBuffer buffer = to_buffer(coordinates);
+  if (!(chance > 0 && chance <= 1)) throw py::value_error("expected a chance above 0, up to 1");
+  py::gil_scoped_release release;
+  return without_last(degrees_of_sample(buffer, extent, chance));
 }
 
 std::tuple<double, bool, py::dict> sample(const py::array &positions, const py::array &coordinates,
@@ -93,6 +126,13 @@ void register_degrees(py::module_ &module) {
              py::arg("values"),
              "Returns distinct coordinates, the largest degree and the sum of squares of each level, (kind, unique, "
              "ordered, has empty places) each, with so many values.");
+  module.def("sample_entries", &sample_of_levels, py::arg("kinds"), py::arg("sizes"), py::arg("positions"),
+             py::arg("coordinates"), py::arg("values"),
+             "Returns the coordinates in each level of entries that are taken by chance, the same each time, and the "
+             "chance of each to be taken. Levels are as for level_degrees.");
+  module.def("sampled_degrees", &by_sample, py::arg("coordinates"), py::arg("extent"), py::arg("chance"),
+             "Returns estimates of distinct coordinates, the largest degree and the sum of squares of all entries, by "
+             "the coordinates of those that were taken by chance.");
   module.def("sample_rows", &sample, py::arg("positions"), py::arg("coordinates"), py::arg("values"),
              "Returns of a sample of a square matrix's entries the share that is mirrored, whether all have the same "
              "bits, and the shares by the bits of column - row, with its sign.");

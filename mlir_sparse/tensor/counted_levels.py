@@ -11,10 +11,14 @@ from mlir_sparse.encoding.encoding_value import Encoding
 from mlir_sparse.encoding.level_maps import slots_of
 from mlir_sparse.encoding.levels.sized_level import marks_empty
 
-__all__ = ["CountedLevels", "counted_levels", "dense_blocks"]
+__all__ = ["CountedLevels", "NativeLevel", "counted_levels", "dense_blocks", "native_level"]
 
 # The kind of levels that native code lacks: all that is counted is their coordinates.
 _COORDINATES = 3
+
+
+# Its kind, whether it is unique, whether it is ordered, and whether negative coordinates are empty places.
+NativeLevel = tuple[int, bool, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class CountedLevels:
         has_gaps: whether the innermost level has positions without an entry.
     """
 
-    kinds: tuple[tuple[int, bool, bool, bool], ...]
+    kinds: tuple[NativeLevel, ...]
     of_dim: tuple[int, ...]
     sizes: tuple[int, ...] | None
     has_gaps: bool
@@ -55,25 +59,32 @@ def counted_levels(encoding: Encoding) -> CountedLevels | None:
     if sizes == ():
         return None
     levels = encoding.levels if sizes is None else encoding.levels[: encoding.dim_rank]
-    kinds, dims, has_gaps = list[tuple[int, bool, bool, bool]](), list[int](), False
+    kinds, dims, has_gaps = list[NativeLevel](), list[int](), False
     for number, level in enumerate(levels):
         kind, is_slot = level.type, slots_of(level) is not None
         if sizes is None and not is_slot and (not isinstance(level.expr, Dim) or kind.interval is not None):
             return None
-        functions, has_empty = kind.functions, marks_empty(encoding, number)
-        native = _COORDINATES if has_empty else functions.native_kind
-        if native is None or functions.is_grouped or has_gaps:
+        functions, native = kind.functions, native_level(encoding, number)
+        if native is None or has_gaps:
             return None
+        has_empty = native[3]
         has_gaps = has_empty or functions.has_gaps
         if has_empty and not all(one.type.functions.has_full_loop for one in levels[:number]):
             return None
         if not has_gaps and not functions.compact:
             return None
-        kinds.append((native, kind.unique, kind.ordered, has_empty))
+        kinds.append(native)
         dims.append(-1 if is_slot else level.expr.dims()[0])
     if sorted(dim for dim in dims if dim >= 0) != list(range(encoding.dim_rank)):
         return None
     return CountedLevels(tuple(kinds), tuple(map(dims.index, range(encoding.dim_rank))), sizes, has_gaps)
+
+
+def native_level(encoding: Encoding, number: int) -> NativeLevel | None:
+    """Returns a level as native code counts its coordinates; None for one that it lacks."""
+    kind, has_empty = encoding.level_types[number], marks_empty(encoding, number)
+    native = _COORDINATES if has_empty else kind.functions.native_kind
+    return None if native is None or kind.functions.is_grouped else (native, kind.unique, kind.ordered, has_empty)
 
 
 @fact_of

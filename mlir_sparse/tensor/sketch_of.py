@@ -1,4 +1,7 @@
-"""Sketches of tensors: how their entries spread over the coordinates of each dimension, counted exactly."""
+"""Sketches of tensors: how their entries spread over the coordinates of each dimension.
+
+Entries are counted, those of large tensors out of the caches by a sample.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from mlir_sparse.tensor.convert.coordinates_of import expand_dims, flat_coordina
 from mlir_sparse.tensor.counted_levels import CountedLevels, counted_levels, dense_blocks
 from mlir_sparse.tensor.interval_degrees import degrees_of_intervals
 from mlir_sparse.tensor.level_storage import Array, LevelStorage
+from mlir_sparse.tensor.sampled_degrees import sampled_degrees
 from mlir_sparse.tensor.sampled_pattern import sampled_pattern
 from mlir_sparse.tensor.sparse_tensor import SparseTensor
 
@@ -32,7 +36,8 @@ def sketch_of(value: SparseTensor | Array) -> Sketch:
     """Returns the sketch of a tensor, which is computed once and kept with it, or of an array.
 
     Entries are those of `nse`, stored zeros and padding included. Padding outside of the tensor, as in the last blocks
-    of a row, has no coordinate: it counts in no dimension.
+    of a row, has no coordinate: it counts in no dimension. Degrees are exact, but those of 2^18 values or more whose
+    counters would be out of the caches are estimated by the same sample each time.
 
     >>> from mlir_sparse.tensor import tensor
     >>> sketch_of(tensor([[0.0, 2.0], [0.0, 3.0]])).axes[1]
@@ -78,7 +83,7 @@ def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ..
     """Returns the degrees in each dimension."""
     levels = counted_levels(storage.encoding)
     if levels is not None and not storage.view and levels.end_at(shape):
-        return _of_levels(storage, levels)
+        return sampled_degrees(storage, shape, levels) or _of_levels(storage, levels)
     if batch_depth(storage.encoding):
         return _axes(to_plain(storage), shape)
     if storage.values.size == 0:
@@ -87,6 +92,9 @@ def _axes(storage: LevelStorage, shape: tuple[int, ...]) -> tuple[AxisSketch, ..
         return _of_blocks(storage, shape, sizes)
     if not storage.encoding.is_native and (found := degrees_of_intervals(storage, shape)) is not None:
         return found
+    native = storage.encoding.is_native and not storage.view
+    if native and (sampled := sampled_degrees(storage, shape, None)) is not None:
+        return sampled
     dims, _ = expand_dims(storage, shape, padding=True)
     return tuple(_of_coordinates(dim, extent) for dim, extent in zip(dims, shape, strict=True))
 
