@@ -123,7 +123,7 @@ def test_matrices(name: str, pattern: str) -> None:
         "UnorderedCOO",
         "CSF",
         "HiCOO",
-        "(i, j, k) -> (k : compressed(nonunique), i : singleton, j : singleton)",
+        "(i, j, k) -> (k : compressed(nonunique), i : singleton(nonunique), j : singleton)",
     ],
     pattern=TENSORS,
 )
