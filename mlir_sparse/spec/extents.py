@@ -121,8 +121,20 @@ def _check_all_known(assignment: Assignment, extents: Mapping[IndexVar, int]) ->
             )
 
 
-def check_inside(assignment: Assignment, accesses: list[tuple[Access, Shape]], extents: Mapping[IndexVar, int]) -> None:
+def check_inside(
+    assignment: Assignment,
+    accesses: list[tuple[Access, Shape]],
+    extents: Mapping[IndexVar, int],
+    *,
+    ranged: bool = True,
+) -> None:
     """Raises unless all subscripts stay within the shapes.
+
+    Args:
+        assignment: the statement.
+        accesses: each access to a tensor, with the tensor's shape.
+        extents: the extent of each index variable.
+        ranged: whether the text may say where variables run, as definitions may not.
 
     Raises:
         ExtentError: for one that does not, with figures.
@@ -137,7 +149,8 @@ def check_inside(assignment: Assignment, accesses: list[tuple[Access, Shape]], e
             bounds = subscript_bounds(subscript, extents)
             if bounds is not None and (bounds[0] < 0 or bounds[1] >= size):
                 whole = {variable: (0, extents[variable]) for _, variable in subscript.terms}
-                clause = clause_inside(assignment, subscript.terms, subscript.constant, size, whole)
+                found = clause_inside(assignment, subscript.terms, subscript.constant, size, whole)
+                clause = found if ranged else ""
                 raise ExtentError(
                     f"expected subscript {subscript} of {access.tensor} to stay within 0 to {size - 1} (axis {axis}), "
                     f"but got {bounds[0]} to {bounds[1]}{clause}",

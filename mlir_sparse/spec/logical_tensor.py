@@ -261,7 +261,8 @@ class _Guards:
                 return self._array(formula, guards, "index")
             case AffineSubscript():
                 alone = Access(node.tensor, (subscript,))
-                check_inside(Assignment(node, AssignOp.ASSIGN, node), [(alone, (size,))], self.extents)
+                whole = Assignment(node, AssignOp.ASSIGN, node)
+                check_inside(whole, [(alone, (size,))], self.extents, ranged=False)
                 return subscript
             case _:
                 return subscript
