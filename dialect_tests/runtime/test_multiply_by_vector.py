@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -107,3 +110,24 @@ def test_a_blas_that_cannot_be_limited_is_not_called(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(blas_threads, "_controls", lambda: None)
     monkeypatch.setattr(np, "dot", refuse)
     np.testing.assert_array_equal(kernel().within(None, True)(U=U, V=V, x=X), (U * (V.T * X).sum(1)).sum(1))
+
+
+def test_a_second_thread_takes_part_where_there_is_enough_to_read() -> None:
+    # What a thread must be worth is counted in entries of loops: an element of an array that BLAS reads takes less.
+    program = textwrap.dedent(
+        """
+        import numpy as np
+        import mlir_sparse as ms
+        from mlir_sparse import _native
+
+        text = "y(i) = U(i,k) * V(j,k) * x(j)"
+        for rows, threads in ((2, 0), (8, 1)):
+            rows = rows * _native.piece_work() // 16
+            given = {"U": np.ones((rows, 16)), "V": np.ones((rows, 16)), "x": np.ones(rows)}
+            product = ms.compile(text, **given, threads=2)
+            for _ in range(3):
+                assert (product(**given) == 16 * rows).all()
+            assert _native.pool_size() == threads, (rows, _native.pool_size())
+        """
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

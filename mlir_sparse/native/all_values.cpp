@@ -36,9 +36,7 @@ bool throughout(std::size_t bytes, const Streams &streams, const Rest &rest) {
       if (!streams(begin + at, each, kPiece)) return false;
     return true;
   };
-  // Where memory is far, a few values take as long as a visited entry of a loop.
-  constexpr std::size_t kEntry = 24;
-  const std::size_t parts = std::min(thread_limit(), bytes / kEntry / std::max<std::size_t>(chunk_work(), 1));
+  const std::size_t parts = std::min(thread_limit(), streamed_chunks(bytes));
   if (parts < 2) return within(0, bytes);
   constexpr std::size_t kBlock = std::size_t{1} << 18;  // after so many bytes a thread asks whether others found one
   const auto begins = even_parts(bytes / kPiece, parts);

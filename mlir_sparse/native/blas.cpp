@@ -168,10 +168,9 @@ std::int64_t BlasProduct::item() const {
 void BlasProduct::run(const void *left, const void *right, void *result) const {
   constexpr std::int64_t kTogether = 8;  // elements of a result that BLAS and caches take together
   const auto groups = static_cast<std::size_t>(sizes_.rows / kTogether);
-  const auto entries = static_cast<std::size_t>(sizes_.rows * sizes_.summed);
-  const std::size_t work = entries / std::max<std::size_t>(chunk_work(), 1);
+  const auto bytes = static_cast<std::size_t>(sizes_.rows * sizes_.summed * item());
   std::size_t parts = 1;
-  if (!sizes_.columns && !limits().deterministic) parts = std::min({groups, work, thread_limit()});
+  if (!sizes_.columns && !limits().deterministic) parts = std::min({groups, streamed_chunks(bytes), thread_limit()});
   if (parts < 2) return run_part(0, sizes_.rows, left, right, result);
   const auto begins = even_parts(groups, parts);
   in_parallel(parts, [&](std::size_t part) {

@@ -282,6 +282,11 @@ std::size_t chunk_work() {
   return found;
 }
 
+std::size_t streamed_chunks(std::size_t bytes) {
+  constexpr std::size_t kEntry = 24;  // where memory is far, a few values take as long as a visited entry of a loop
+  return bytes / kEntry / std::max<std::size_t>(chunk_work(), 1);
+}
+
 void set_chunk_work(std::size_t entries) { least_work.store(entries); }
 
 std::size_t machine_chunk_work() { return machine_work.load(std::memory_order_relaxed); }

@@ -37,6 +37,9 @@ void set_chunk_work(std::size_t entries);
 // The work of a chunk whose result is copied: little enough for that to stay in the second-level cache.
 std::size_t joined_work();
 
+// How many chunks are worth a thread each where nothing is done but to read so many bytes from end to end.
+std::size_t streamed_chunks(std::size_t bytes);
+
 // What the machine's profile says of the first, whatever is set.
 std::size_t machine_chunk_work();
 

@@ -50,11 +50,13 @@ def _candidates(nest: Nest) -> Iterator[ForLoop]:
 
 def _applies(loop: ForLoop, nest: Nest) -> LaneRow | Missed:
     for start in loop.starts:
-        # The same on all machines, so it is said before what this one lacks.
         if not lane_bits(start.type):
             return Missed(f"its sum is of {type_name(start.type)}, which vectors do not hold")
-    why = "" if nest.facts.short_rows or loop.is_whole else _why_long(loop, nest)
-    return Missed(why) if why else _row_of(loop)
+    row = _row_of(loop)  # what is missed on all machines is said before what this one lacks
+    if isinstance(row, Missed) or nest.facts.short_rows or loop.is_whole:
+        return row
+    why = _why_long(loop, nest)
+    return Missed(why) if why else row
 
 
 def _why_long(loop: ForLoop, nest: Nest) -> str:
