@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlir_sparse as ms
+from dialect_tests.guarded_memory import guarded
 from dialect_tests.strategy_remarks import ADD, said_by
 from mlir_sparse.dtypes import DTYPES
 
@@ -134,6 +135,31 @@ def test_coordinates_with_their_highest_bit_set() -> None:
     ]
     for a, b, c in permutations(vectors):
         assert ms.evaluate("s = a(i) * b(i) * c(i)", a=a, b=b, c=c, optimize="off") == 3 * 3 * 4
+
+
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize(("pos", "crd"), [("u2", "u1"), ("u4", "u4"), ("u8", "u2")])
+@pytest.mark.parametrize("text", [THREE, FOUR, "s = A(i,j) * B(i,j) * C(i,j)"])
+def test_nothing_beside_the_arrays_is_read(text: str, pos: str, crd: str, begins: bool) -> None:
+    """A list that another one has passed ends at its own end, the last row at that of the array."""
+    widths = {"pos_width": 8 * np.dtype(pos).itemsize, "crd_width": 8 * np.dtype(crd).itemsize}
+    stored, names = ms.encoding("CSR", rank=2, **widths), "ABCE" if text is FOUR else "ABC"
+    for given in PATTERNS.values():
+        for first in range(len(names)):
+            order, operands = np.roll(given[: len(names)], first, axis=0), {}
+            for name, x in zip(names, order, strict=True):
+                rows, columns = x.nonzero()
+                ends = np.r_[0, np.bincount(rows, minlength=SHAPE[0]).cumsum()].astype(pos)
+                arrays = (guarded(one, begins=begins) for one in (ends, columns.astype(crd), x[rows, columns] + 0.0))
+                positions, coordinates, values = arrays
+                levels = [None, positions], [None, coordinates]
+                operands[name] = ms.SparseTensor.from_levels(stored, SHAPE, *levels, values)
+                kept = operands[name].storage.coordinates[1]
+                assert kept is not None
+                assert np.shares_memory(kept, coordinates) or not coordinates.size
+            found = ms.evaluate(text, **operands, optimize="off", **({"out": "CSR"} if text[0] == "D" else {}))
+            product = reduce(np.multiply, order)
+            np.testing.assert_array_equal(_dense(found), product if text[0] == "D" else product.sum())
 
 
 def test_levels_above_that_meet() -> None:

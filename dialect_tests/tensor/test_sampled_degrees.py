@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dialect_tests.crossing import crossed
+from dialect_tests.guarded_memory import guarded
 from mlir_sparse import _native
 from mlir_sparse.encoding import encoding
 from mlir_sparse.encoding.sketch import AxisSketch
@@ -161,6 +162,26 @@ def test_samples_are_of_entries_in_any_width(name: str, pos: int, crd: int) -> N
     assert len(rows) > 0.5 * chance * A.nse
     assert len(set(zip(rows.tolist(), at.tolist(), strict=True))) == len(rows)
     assert max(axis.distinct for axis in sketch_of(A).axes) <= 120
+
+
+@crossed(
+    name=["SlotELL", "HashedRows", "ELL", "LooseCSR", "SoA-COO", "CSR", "DCSR", "HiCOO"],
+    crd=[8, 16, 32, 64],
+    shape=[(1, 1), (1, 120), (120, 1), (120, 100)],
+)
+def test_samples_read_nothing_beside_the_arrays(name: str, crd: int, shape: tuple[int, int]) -> None:
+    random = np.random.default_rng(crd)
+    for density in (0.0, 0.01, 0.5, 1.0):
+        A = tensor((random.random(shape) < density) * 1.0, encoding(name, rank=2, crd_width=crd))
+        storage, kinds = A.storage, sampled._kinds(A.encoding)
+        for begins in (False, True):
+            arrays = [
+                [one if one is None else guarded(one, begins=begins) for one in given]
+                for given in (storage.positions, storage.coordinates)
+            ]
+            columns, _ = _native.sample_entries(kinds, storage.level_sizes, *arrays, storage.values.size)
+            rows, at = A.encoding.lvl_to_dim.evaluate(columns)
+            assert A.to_numpy()[rows, at].all()
 
 
 @crossed(name=["UnorderedCOO", "HashedRows", "CSF", "HiCOO"], threads=[1, 2, 7])
