@@ -80,6 +80,13 @@ EVALUATIONS: tuple[tuple[str, dict[str, Any], type[ms.SparseError], str | None, 
         "1:24",
         "but got -1 to 3: say where i runs, as in `where i in 1:2`",
     ),
+    (
+        "y(i) = x(i - 1)",
+        {"x": X},
+        ms.ExtentError,
+        "1:10",
+        "but got -1 to 2: write i + 1 in place of i, and say where i runs, as in `where i in 0:3`",
+    ),
     ("y(i) = x(2 - i)", {"x": X}, ms.ExtentError, "1:3", "pass out= with .*, or say where i runs, as in `where i in"),
     # Ranks.
     (SPMV, {"A": matrix(), "x": DENSE}, ms.RankError, "1:17", "expected 2 subscripts for x .* but got 1 in x(j)"),

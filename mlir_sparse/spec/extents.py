@@ -172,8 +172,8 @@ def clause_inside(
     >>> i = IndexVar("i")
     >>> clause_inside(parse("y(i) = x(3 - 2*i)"), [(-2, i)], 3, 9, {i: (0, 9)})
     ': say where i runs, as in `where i in 0:2`'
-    >>> clause_inside(parse("y(i) = x(2*i - 3)"), [(2, i)], -3, 9, {i: (0, 9)})  # would leave out y(0) and y(1)
-    ''
+    >>> clause_inside(parse("y(i) = x(2*i - 3)"), [(2, i)], -3, 9, {i: (0, 9)})  # as it stands, y(0) would be left out
+    ': write i + 2 in place of i, and say where i runs, as in `where i in 0:4`'
     """
     if len(terms) != 1:
         names = " and ".join(str(variable) for _, variable in terms)
@@ -183,7 +183,12 @@ def clause_inside(
     first, last = ends if coefficient > 0 else (-ends[1], -ends[0])
     low = max(ranges[variable][0], -(-first // abs(coefficient)))
     high = min(ranges[variable][1], last // abs(coefficient) + 1)
-    # A result begins with its first element, so that its variables do.
-    if low >= high or (low > 0 and variable in assignment.target.indices):
+    if low >= high:
         return ""
-    return f": say where {variable} runs, as in `where {variable} in {low}:{high}`"
+    if low == 0 or variable not in assignment.target.indices:
+        return f": say where {variable} runs, as in `where {variable} in {low}:{high}`"
+    # A result begins with its first element, so that its variables do.
+    return (
+        f": write {variable} + {low} in place of {variable}, and say where {variable} runs, as in "
+        f"`where {variable} in 0:{high - low}`"
+    )

@@ -225,11 +225,9 @@ class ReducedValues(SumsOfProducts):
             arrays: whether all operands are arrays.
         """
         op = next((node.op for node in walk(value) if isinstance(node, Reduce)), ReduceOp.SUM)
-        if op is ReduceOp.SUM:
-            return None  # sums are those of numbers: to look through the semirings takes milliseconds, once
         add = COMBINING.get(op)
         if add is None or add == MONOIDS["plus"]:
-            return None
+            return None  # sums are those of numbers: to look through the semirings takes milliseconds, once
         for ring in ruled_semirings(reals=reals):
             if ring.add == add and (arrays or ring.name == "or_and"):
                 kind = cls(op, ring)

@@ -24,8 +24,11 @@ def graphblas_parts(source: Any) -> Given:
     Raises:
         DTypeError: for elements that are arrays, or of a type that users define.
     """
-    if source.dtype._is_udt:
-        raise DTypeError(f"expected numbers as elements of a {type(source).__name__}, but got {source.dtype.np_type}")
+    if source.dtype.np_type.kind == "V":  # arrays and structures
+        raise DTypeError(
+            f"expected numbers as elements of a {type(source).__name__}, but got {source.dtype.np_type}: pass a "
+            f"{type(source).__name__} of each of their numbers"
+        )
     if len(source.shape) == 1:
         coordinates, values = source.to_coo()
         return Entries(source.shape, _signed(coordinates)[np.newaxis], np.ascontiguousarray(values))
